@@ -91,13 +91,10 @@ enum Micro {
 
     /// The C program's stream, cut at the same places.
     private static func decode(_ form: String) throws -> String {
-        let template = PublishTemplate(
-            topic: "limits/decode/topic1",
-            payload: (0..<64).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ 7) },
-            qos: .atMostOnce,
-            version: .v311
-        )
-        let stream = Array(repeatElement(template.bytes, count: self.packets).joined())
+        let payload = ByteBuffer(bytes: (0..<64).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ 7) })
+        var packet = ByteBuffer()
+        Publish(topic: "limits/decode/topic1", payload: payload).encode(as: .v311, into: &packet)
+        let stream = Array(repeatElement(Array(packet.readableBytesView), count: self.packets).joined())
         guard stream.count == self.packets * 88 else { throw Mismatch("a packet has not 88 bytes") }
         let ends = try Self.cut(stream.count, form)
         // On the heap, as a connection's is.

@@ -18,6 +18,8 @@ final class ConnectionExtras {
     var quotaUsed = 0
     /// Acknowledgements that the current read caused and that are not flushed: the peer cannot have seen them.
     var unflushed = 0
+    /// Bytes of answers since the kernel takes nothing.
+    var heldAnswers = 0
 }
 
 extension ConnectionExtras {

@@ -51,6 +51,7 @@ extension MQTTConnection: ChannelInboundHandler {
         }
         self.isDecoding = false
         self.loop.receive.give(back: buffer)
+        let held = self.isBlocked ? self.loop.scratch.pointee.readableBytes : 0
         self.session.pointee.received(now: now)
         let packets = Int(self.decoder.pointee.packets - before)
         if self.session.pointee.window.heldBack > 0 { self.sendHeldBack(now: now) }
@@ -59,6 +60,7 @@ extension MQTTConnection: ChannelInboundHandler {
             self.refuse(failure.reason, .malformed(failure))
         } else if self.end == nil {
             self.flush()
+            if held > 0 { self.holdAnswers(held) }
             if self.finishesAfterRead { self.finish(self.extras?.goodbye ?? Disconnect()) }
         }
         self.isReading = false
@@ -76,6 +78,7 @@ extension MQTTConnection: ChannelInboundHandler {
         // blocked write counts.
         guard self.isBlocked, !self.isFlushing, self.end == nil, self.channel?.isWritable ?? false else { return }
         self.isBlocked = false
+        self.extras?.heldAnswers = 0
         self.countTaken()
         self.observer.writable(self.client, now: self.loop.refresh())
     }

@@ -89,6 +89,21 @@ extension MQTTConnection {
     /// Bytes passed to the channel that the kernel has not taken.
     package var unsent: Int { self.channel?.unsent(of: self.pendingBytes, isBare: self.isBare) ?? 0 }
 
+    /// Answers that no server can leave unread: PUBACK, or PUBREC and PUBCOMP, for each packet identifier (§2.2.1).
+    private static var mostAnswers: Int { 2 * 4 * 65_535 }
+
+    /// Counts answers that join those that the kernel does not take; too many end the connection.
+    func holdAnswers(_ bytes: Int) {
+        guard self.isBlocked, self.end == nil else {
+            self.extras?.heldAnswers = 0
+            return
+        }
+        // A slow reader takes the older ones.
+        self.needsExtras.heldAnswers = min(self.needsExtras.heldAnswers + bytes, self.unsent)
+        guard self.needsExtras.heldAnswers > Self.mostAnswers else { return }
+        self.refuse(.receiveMaximumExceeded, "over 65,535 messages unacknowledged: the server reads no answer (§4.9)")
+    }
+
     func flushUnlessReading() {
         if !self.isReading { self.flush() }
     }

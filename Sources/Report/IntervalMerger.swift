@@ -32,8 +32,17 @@ struct IntervalMerger {
 extension TimelineInterval {
     /// Consecutive intervals of one phase as one; nothing for none.
     static func merging(_ intervals: [TimelineInterval]) -> TimelineInterval? {
-        guard let first = intervals.first, intervals.count > 1 else { return intervals.first }
         let seconds = intervals.reduce(0) { $0 + $1.seconds }
+        return Self.one(of: intervals, seconds: seconds) { Metric.merging($0, over: seconds, values: $1) }
+    }
+
+    /// Several intervals as one; `metric` makes one of those of a series, with the values of all if it is a duration.
+    static func one(
+        of intervals: [TimelineInterval],
+        seconds: Double,
+        metric: ([Metric], DurationValues?) -> Metric?
+    ) -> TimelineInterval? {
+        guard let first = intervals.first, intervals.count > 1 else { return intervals.first }
         var series: [Series: [Metric]] = [:]
         var order: [Series] = []
         for metric in intervals.lazy.flatMap(\.metrics) {
@@ -47,9 +56,7 @@ extension TimelineInterval {
             second: first.second,
             phase: first.phase,
             seconds: seconds,
-            metrics: order.compactMap { key in
-                series[key].flatMap { Metric.merging($0, over: seconds, values: values[key]) }
-            }.durationsFirst,
+            metrics: order.compactMap { key in series[key].flatMap { metric($0, values[key]) } }.durationsFirst,
             lanes: lanes.map(\.lane)
         )
     }

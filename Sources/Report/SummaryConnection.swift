@@ -34,7 +34,7 @@ extension RunRecord {
         case "session":
             return "use another --seed or --prefix, or a clean start (-C true)"
         case "ports", "descriptors", "source": return "check with clamor doctor what this host allows"
-        case "not-authorized" where self.plansOfGroups.contains { $0["domain"] != nil }:
+        case "not-authorized" where self.plans.contains { $0["domain"] != nil }:
             return "check --jid and its password; --register creates missing accounts"
         default: return "check user name, password and client identifiers; the server's log has its reason"
         }
@@ -54,7 +54,7 @@ extension RunRecord {
         guard self.has("domain") else {
             return "this port may not speak TLS; leave out -S, or use the port for TLS, 8883"
         }
-        return self.plansOfGroups.contains { $0["tls_policy"] == "direct" }
+        return self.plans.contains { $0["tls_policy"] == "direct" }
             ? "this port may not begin with TLS; use --tls required, or the port for TLS, 5223"
             : "check that this is the port for clients of XMPP, 5222; with --tls direct it is 5223"
     }
@@ -68,18 +68,12 @@ extension RunRecord {
             return "trust the authority of the server's certificate with --cacertfile FILE"
         }
         if example.contains("certificate not for") {
-            return self.plansOfGroups.contains { $0["domain"] != nil }
+            return self.plans.contains { $0["domain"] != nil }
                 ? "the server needs a certificate for the domain of --jid"
                 : "connect to a name of the certificate, or give such a name with --sni NAME"
         }
         return "check that this port speaks TLS, and that the certificate is valid for this host"
     }
 
-    private func has(_ key: String) -> Bool { self.plansOfGroups.contains { $0[key] != nil } }
-
-    /// The plan of each group; of a run without groups its own.
-    private var plansOfGroups: [[String: JSONValue]] {
-        guard case .object(let groups)? = self.plan["groups"] else { return [self.plan] }
-        return groups.values.compactMap { if case .object(let plan) = $0 { plan } else { nil } }
-    }
+    private func has(_ key: String) -> Bool { self.plans.contains { $0[key] != nil } }
 }

@@ -10,6 +10,7 @@ package struct GroupResult: Sendable {
     let notes: [Verdict.Reason]
     let clock: ClockRecord?
     let nothingCameUp: String
+    package static let unconnected = "every connect attempt failed"
     /// The client id for a client's number.
     package let clientID: @Sendable (_ number: Int) -> String
 
@@ -27,7 +28,7 @@ package struct GroupResult: Sendable {
         mismatches: [Verdict.Reason] = [],
         notes: [Verdict.Reason] = [],
         clock: ClockRecord? = nil,
-        nothingCameUp: String = "every connect attempt failed",
+        nothingCameUp: String = Self.unconnected,
         clientID: @escaping @Sendable (Int) -> String
     ) {
         self.name = name

@@ -58,6 +58,7 @@ extension RunRecord {
 
     private mutating func closeLedgers(_ accounts: [LoadAccount], _ outcome: RunOutcome) {
         guard var groups = self.groups else {
+            self.population?.up = outcome.groups.first?.up
             if self.ledger.on, let account = accounts.first { self.ledger = account.ledger }
             return
         }
@@ -83,8 +84,8 @@ extension RunRecord {
         case .ordered: verdict.add(.aborted, .ordered)
         case .thresholdBroken: verdict.add(.aborted, .threshold(broken))
         case .everyConnectFailed, .everyConnectionLost:
-            let nothingCameUp = groups.count == 1 ? groups[0].nothingCameUp : "every connect attempt failed"
-            let reason = Verdict.Reason.loss(outcome.stop, nothingCameUp, example: self.errors.example)
+            let words = self.nothingCameUp(groups.count == 1 ? groups[0].nothingCameUp : GroupResult.unconnected)
+            let reason = Verdict.Reason.loss(outcome.stop, words, example: self.errors.example)
             if let reason { verdict.add(.aborted, reason) }
         }
         // Groups without a connection left, in a run that continued without them.
@@ -92,7 +93,8 @@ extension RunRecord {
             for (group, own) in zip(groups, outcome.groups) {
                 guard let loss = own.loss, let name = group.name else { continue }
                 let example = self.errors.filter { $0.group == name }.example
-                let reason = Verdict.Reason.loss(loss, group.nothingCameUp, example: example)
+                let words = self.part(name).nothingCameUp(group.nothingCameUp)
+                let reason = Verdict.Reason.loss(loss, words, example: example)
                 if let reason { verdict.add(.aborted, reason.of(group: name)) }
             }
         }

@@ -9,8 +9,8 @@ struct Clamor: ParsableCommand {
         abstract: "A load generator for MQTT brokers and XMPP servers.",
         version: Version.text,
         subcommands: [
-            Conn.self, Pub.self, Sub.self, PubSub.self, XMPPCommand.self, RunFile.self,
-            CoordinateCommand.self, DecodeCommand.self, DoctorCommand.self,
+            LoadCommand<Conn>.self, LoadCommand<Pub>.self, LoadCommand<Sub>.self, LoadCommand<PubSub>.self,
+            XMPPCommand.self, RunFile.self, CoordinateCommand.self, DecodeCommand.self, DoctorCommand.self,
             BrokerCommand.self, ProxyCommand.self, ReportCommand.self, CompareCommand.self, MergeCommand.self,
             CapacityCommand.self, CalibrateCommand.self, InitCommand.self,
         ],
@@ -30,8 +30,8 @@ enum Main {
             environment: ProcessInfo.processInfo.environment,
             checks: Wiring.checks
         ) {
-        case .run(let options): self.perform { await Wiring.run(options) }
-        case .xmpp(let options): self.perform { await Wiring.run(options) }
+        case .run(let options): self.perform { await Wiring.run(.mqtt(options)) }
+        case .xmpp(let options): self.perform { await Wiring.run(.xmpp(options)) }
         case .scenario(let options): self.perform { await Wiring.run(options) }
         case .series(let options): self.perform { await SeriesSession(options).perform() }
         case .coordinate(let options): self.perform { await CoordinateSession(options).perform() }

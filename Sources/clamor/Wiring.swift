@@ -42,22 +42,14 @@ enum Wiring {
         return checks
     }
 
-    static func run(_ options: MQTTOptions) async -> ExitStatus {
-        var options = options
-        options.segment.schedule = ScenarioGroup.Work.mqtt(options).schedule
-        guard options.segment.processes == nil else {
-            return await ProcessesSession(options.common, [MQTTGroup(options)]).perform().status
+    static func run(_ work: ScenarioGroup.Work) async -> ExitStatus {
+        var work = work
+        work.options.segment.schedule = work.schedule
+        let group = work.runGroup()
+        guard work.options.segment.processes == nil else {
+            return await ProcessesSession(work.options, [group]).perform().status
         }
-        return await RunSession([MQTTGroup(options)], options.common).perform().status
-    }
-
-    static func run(_ options: XMPPOptions) async -> ExitStatus {
-        var options = options
-        options.segment.schedule = ScenarioGroup.Work.xmpp(options).schedule
-        guard options.segment.processes == nil else {
-            return await ProcessesSession(options.common, [XMPPGroup(options)]).perform().status
-        }
-        return await RunSession([XMPPGroup(options)], options.common).perform().status
+        return await RunSession([group], work.options).perform().status
     }
 
     static func run(_ options: ScenarioOptions) async -> ExitStatus {

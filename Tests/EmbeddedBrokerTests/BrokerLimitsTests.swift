@@ -152,18 +152,6 @@ struct BrokerLimitsTests {
         #expect(world.connect(with: Connect(version: .v311, clientID: "c")).answer == ConnAck(code: 3))
     }
 
-    @Test("clients that are here are sent away with a reference, and keep their sessions")
-    func dismiss() {
-        let world = VirtualBroker()
-        let (client, _) = world.keeper("c")
-        world.broker.dismiss(.serverMoved, reference: "b.example", now: world.now)
-        world.advance(by: .milliseconds(1))
-        world.send(.pingReq, from: client)
-        let goodbye = Disconnect(reason: .serverMoved, properties: [.serverReference("b.example")])
-        #expect(world.take(client) == [.disconnect(goodbye)])
-        #expect(world.keeper("c").answer.sessionPresent)
-    }
-
     // MARK: Topic aliases
 
     private func aliased(_ alias: UInt16, _ topic: String, _ text: String = "x", qos: QoS = .atMostOnce) -> Packet {

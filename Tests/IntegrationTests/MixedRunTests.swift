@@ -154,6 +154,40 @@ extension Integration {
             }
         }
 
+        /// The broker counts 240 requests, their answers and 60 messages; the last group hears all three.
+        @Test("requests beside messages, and a group that hears both, agree with the broker to the message")
+        func requests() async throws {
+            let run = try await Self.run(
+                """
+                name: requests
+                target: embedded
+                duration: 2s
+                groups:
+                  api:
+                    clients: 4
+                    subscribers: 2
+                    topology: request
+                    publish: { topic: ask/%i, response_topic: answers/%c, qos: 1, size: 64, rate: 120/s }
+                  news:
+                    clients: 3
+                    publish: { topic: news/%i, qos: 0, size: 64, rate: 30/s, correlation_data: own }
+                  log:
+                    clients: 2
+                    subscribe: [{ filter: "#", qos: 1 }]
+                thresholds:
+                  - "delivery_lost{group=log} == 0"
+                  - "requests_lost == 0"
+                """
+            )
+            #expect(run.status == 0, "\(run.ending.errors)")
+            #expect(run.record.isSound, "\(run.record.reasonCodes)")
+            #expect(run.record.count("requests_answered", ["group": "api"]) == 240)
+            let log = run.record.books.filter { $0.group == "log" }
+            #expect(log.map(\.qos) == [0, 1])
+            #expect(log.map(\.expected) == [120, 480] && log.map(\.received) == [120, 480])
+            #expect(log.map(\.duplicated) == [0, 0])
+        }
+
         @Test("a group that cannot connect is named, exit 69, and the other's figures are kept")
         func oneFails() async throws {
             let nobody = try ReservedPort()

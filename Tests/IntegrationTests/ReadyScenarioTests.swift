@@ -47,6 +47,7 @@ extension Integration {
             "none of them succeeds with a broker that hangs half-way",
             arguments: [
                 ("fleet", "DEVICES=10 RATE=100/s SETTLE=1s PEAK=3s STORM=1s"),
+                ("door-access-mqtt", "DOORS=5 PHONES=5 SETTLE=1s PEAK=3s"),
                 ("fan-out", "LISTENERS=8 STEP=1500ms RATE=20/s RATE2=20/s RATE4=20/s"),
                 ("login-storm", "CLIENTS=12 CALM=1s STORM=1s AFTER=2s"),
                 ("session-drain", "PAIRS=6 STEADY=1s AWAY=1s AFTER=2s"),
@@ -66,6 +67,32 @@ extension Integration {
             #expect([69, 99].contains(run.status), "\(run.ending.errors) \(run.record.thresholds)")
             #expect(run.record.books.allSatisfy { $0.balances && $0.lost ?? 0 == 0 })
             #expect(run.record.books.contains { $0.outstanding ?? 0 > 0 })
+        }
+
+        /// The run has made its accounts by then, and cannot remove them.
+        @Test(
+            "none of them succeeds with an XMPP server that hangs half-way",
+            .enabled(if: Ejabberd.isInstalled, "\(Ejabberd.missing)"),
+            arguments: [
+                ("door-access", "TARGET", "DOORS=4 RATE=40/s DURATION=6s WARMUP=0s"),
+                ("mixed", "XMPP", "USERS=4 SENSORS=5 SETTLE=1s PEAK=6s"),
+            ]
+        )
+        func hangOfXMPP(name: String, target: String, variables: String) async throws {
+            let folder = try ScratchFolder()
+            let path = try await Self.file(name, in: folder)
+            try await XMPPServer.with(.ejabberd) { server in
+                let (run, _, _) = try await ProxyProgram.with(before: server.port, "--stall 10m@4s") { proxy in
+                    let place = "\(target)=xmpp://127.0.0.1:\(proxy.port) DOMAIN=\(server.domain) TLS=off P99=30s"
+                    let flags = "\(variables) \(place)".split(separator: " ").map { "--set \($0)" }
+                    return try await ClamorRun.of(
+                        "run \(path) --threads 2 --drain 2s \(flags.joined(separator: " "))"
+                    )
+                }
+                #expect([69, 99].contains(run.status), "\(run.ending.errors) \(run.record.thresholds)")
+                #expect(run.record.books.allSatisfy { $0.balances && $0.lost ?? 0 == 0 })
+                #expect(run.record.books.contains { $0.outstanding ?? 0 > 0 })
+            }
         }
 
         @Test(

@@ -89,7 +89,7 @@ extension Integration {
             #expect(run.record.errors.map(\.kind) == [refusal.kind])
             #expect(run.record.errors.first?.count == 3)
             #expect(run.record.errors.first?.example == refusal.words)
-            #expect(run.ending.errors == "clamor: every connect attempt failed: \(refusal.words)\n")
+            #expect(run.ending.errors == "clamor: no client could take part in the load: \(refusal.words)\n")
             #expect(run.record.books.first?.sent == 0)
         }
 

@@ -5,34 +5,6 @@ import Testing
 
 @Suite("Encoding for the hot path, and at the edges")
 struct EncodingTests {
-    @Test("a template is the packet, and knows where its parts lie", arguments: ProtocolVersion.allCases)
-    func template(_ version: ProtocolVersion) throws {
-        for qos in QoS.allCases {
-            for size in [0, 5, 200, 20_000] {
-                let payload = [UInt8](repeating: 9, count: size)
-                let template = PublishTemplate(topic: "a/b", payload: payload, qos: qos, retain: true, version: version)
-                var bytes = template.bytes
-                #expect(template.count == bytes.count)
-                #expect(Array(bytes[template.topicRange]) == Array("a/b".utf8))
-                #expect(bytes.count - template.payloadOffset == size)
-                if let offset = template.packetIDOffset {
-                    #expect(Array(bytes[offset..<offset + 2]) == [0, 0])
-                    bytes.replaceSubrange(offset..<offset + 2, with: [0x12, 0x34])
-                }
-                let expected = Publish(
-                    topic: "a/b",
-                    payload: ByteBuffer(bytes: payload),
-                    qos: qos,
-                    retain: true,
-                    packetID: qos == .atMostOnce ? nil : 0x1234
-                )
-                var decoder = PacketDecoder(role: .client(version))
-                let packets = try decoder.decode(bytes)
-                #expect(packets == [.publish(expected)])
-            }
-        }
-    }
-
     @Test(
         "the four-byte acknowledgements",
         arguments: [(.pubAck, "4002 1234"), (.pubRec, "5002 1234"), (.pubRel, "6202 1234"), (.pubComp, "7002 1234")]

@@ -85,6 +85,7 @@ struct RunRecordTests {
         (example.topic, example.publisher, example.subscriber) = ("fleet/7/command", "ops-3", "device-7")
         (example.sequence, example.sent, example.acknowledged, example.expected) = (42, 2, true, true)
         record.ledger.examples = [example, LedgerExample(finding: .reordered, qos: 2)]
+        record.population = ClientCounts(planned: 97, up: 96)
         record.groups = [GroupRecord(name: "sensors", protocolName: "mqtt", clients: 97, ledger: record.ledger)]
         record.groups?[0].up = 97
         record.notes = [Verdict.Reason(code: "accounts", text: "97 accounts created")]

@@ -17,10 +17,11 @@ struct FindingRun: Sendable {
             command: ["clamor", "pubsub"],
             tool: ToolRecord(name: "clamor", version: "1"),
             host: HostFacts(),
-            plan: ["clients": .integer(Int64(clients))],
+            plan: [:],
             startedAt: "2026-11-21T01:37:09Z"
         )
         self.record.durationSeconds = Double(length + 2)
+        self.record.population = ClientCounts(planned: clients)
         self.record.verdict = .valid
         self.record.ledger = LedgerRecord(on: true)
         self.record.ledger.lost = [:]
@@ -50,13 +51,19 @@ struct FindingRun: Sendable {
         )
     }
 
-    /// First connects of the run.
+    /// First connects of the run, all of which came up.
     mutating func connected(_ clients: Int) {
+        self.record.population?.up = clients
         self.record.metrics.removeAll { $0.name == "connect_duration" }
+        if clients > 0 { self.duration("connect_duration", ["phase": "total"], 0.001, count: UInt64(clients)) }
+    }
+
+    /// A duration of the whole run, each value so many seconds.
+    mutating func duration(_ name: String, _ labels: Labels, _ seconds: Double, count: UInt64 = 10) {
         var histogram = Histogram()
-        if clients > 0 { histogram.record(1_000_000, count: UInt64(clients)) }
+        histogram.record(Int64(seconds * 1e9), count: count)
         guard let reading = DurationReading(histogram) else { return }
-        self.record.metrics.append(Metric(duration: "connect_duration", labels: ["phase": "total"], reading: reading))
+        self.record.metrics.append(Metric(duration: name, labels: labels, reading: reading))
     }
 
     /// Sets a counter or a level in every second; `nil`: it has no row there.
@@ -87,6 +94,9 @@ struct FindingRun: Sendable {
         }
         self.timeline.columns.append(column)
     }
+
+    /// Leaves series out.
+    mutating func remove(_ names: String...) { self.timeline.columns.removeAll { names.contains($0.name) } }
 
     /// Changes the values of a series in some seconds.
     mutating func change(_ name: String, _ labels: Labels? = nil, at seconds: Range<Int>, to value: (Double) -> Double)

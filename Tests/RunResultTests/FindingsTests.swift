@@ -251,6 +251,19 @@ struct FindingsTests {
             }
         ),
         Case(
+            "connects and sends that the server let wait",
+            "connects took 2 s (p99); sends were held back for 1.8 s (p99)",
+            run { run in
+                run.duration("connect_duration", ["phase": "total"], 2)
+                run.duration("publish_blocked_duration", ["qos": "0"], 1.8)
+            }
+        ),
+        Case(
+            "a connect within a second",
+            "nothing broke; steady from 1 s on",
+            run { $0.duration("connect_duration", ["phase": "total"], 0.9) }
+        ),
+        Case(
             "messages that came back",
             "3 stanzas came back as an error",
             run { $0.count("stanza_refused", ["stanza": "message"], 3) }
@@ -309,6 +322,18 @@ struct FindingsTests {
                 run.connected(0)
                 run.record.verdict = verdict(.aborted, "no-connection", "every connect attempt failed")
                 run.error("refused", 10, at: 0, example: "connection refused")
+                return run
+            }()
+        ),
+        Case(
+            "no client was let in",
+            "no client could take part in the load: SUBACK refused: not authorized",
+            ["error 0"],
+            {
+                var run = FindingRun(load: 0)
+                run.record.population?.up = 0
+                run.record.verdict = verdict(.aborted, "no-connection", "no client could take part in the load")
+                run.error("suback 0x87", 10, at: 0, example: "SUBACK refused: not authorized")
                 return run
             }()
         ),
@@ -448,6 +473,15 @@ struct FindingFiguresTests {
         run.set("clients", ["state": "connected"], .gauge) { _ in 9 }
         #expect(run.findings.clientsUp == 9)
         #expect(run.findings.allUpSeconds == nil)
+    }
+
+    @Test("a part of a run counts its own clients, and an old record without counts names none")
+    func population() {
+        var run = FindingsTests.run()
+        run.record.plan["clients"] = .integer(20)
+        #expect(run.findings.clientsPlanned == 10)
+        run.record.population = nil
+        #expect(run.findings.clientsPlanned == 20 && run.findings.clientsUp == nil)
     }
 
     @Test("clients that connect during the load")

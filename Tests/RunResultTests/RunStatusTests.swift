@@ -207,6 +207,7 @@ struct RunStatusTests {
         ([.unsent(share: 0.1)], nil),
         ([.filesNotWritten], nil),
         ([.noClientCameUp], "every connect attempt failed"),
+        ([.noClientCameUp, .connected], "no client could take part in the load"),
         (
             [.noClientCameUp, .errors("timeout", 2), .errors("refused", 8)],
             "every connect attempt failed: refused!"

@@ -19,6 +19,8 @@ enum Event: Hashable, Sendable {
 
     // Connections.
     case noClientCameUp
+    /// The server took the connections, and then refused the clients.
+    case connected
     case allConnectionsLost
     case groupNeverUp(String)
     case groupLost(String)
@@ -64,6 +66,7 @@ struct SampleRun {
     private var isWritten = true
     private var isOpenLoop = true
     private var isSegment = false
+    private var hasConnected = false
     private var seconds = [GeneratorAudit.LoopSecond](
         repeating: .init(scheduleLagP99: 1_000_000, offered: 1000, cpuShare: 0.5),
         count: 10
@@ -93,6 +96,7 @@ struct SampleRun {
         case .stages(let warmup, let measured): self.addStages(warmup, measured)
         case .closedLoop: self.isOpenLoop = false
         case .ledgerOff: self.record.ledger = LedgerRecord(on: false, reason: "-m")
+        case .connected: self.hasConnected = true
         case .noClientCameUp: self.lose(.everyConnectFailed)
         case .allConnectionsLost: self.lose(.everyConnectionLost)
         case .groupNeverUp(let name): self.outcome.groups[self.index(name)].loss = .everyConnectFailed
@@ -176,6 +180,14 @@ struct SampleRun {
         samples.metrics += samples.errors.map { error in
             let reading = CounterReading(value: Double(error.count), rate: nil)
             return Metric(name: "errors", labels: ["kind": error.kind], reading: .counter(reading))
+        }
+        if self.hasConnected {
+            var histogram = Histogram()
+            histogram.record(1_000_000, count: 10)
+            samples.metrics +=
+                DurationReading(histogram).map {
+                    [Metric(duration: "connect_duration", labels: ["phase": "total"], reading: $0)]
+                } ?? []
         }
         samples.groups = self.names.map { _ in
             var group = GroupSamples()

@@ -23,6 +23,14 @@ struct SilentServerTests {
         }
     }
 
+    /// Messages at QoS 0 that only a probe in the drain can prove to be read.
+    private static func unread(confirmed: UInt64) -> FindingRun {
+        FindingsTests.run { run in
+            run.remove("publish_acked", "received")
+            (run.record.books[0].outstanding, run.record.books[0].confirmed) = (5_000, confirmed)
+        }
+    }
+
     // A load of 30 s, from 1 s to 31 s, and a second of drain.
     static let cases: [Case] = [
         Case(testDescription: "in mid-run", second: 20, run: hung(20..<32)),
@@ -39,6 +47,29 @@ struct SilentServerTests {
                 return run
             }()
         ),
+        Case(
+            testDescription: "and in closed loop no operation is due any more",
+            second: 20,
+            run: {
+                var run = hung(20..<32)
+                run.record.plan["pacing"] = "closed"
+                run.change("publish_offered", at: 20..<32) { _ in 0 }
+                return run
+            }()
+        ),
+        Case(
+            testDescription: "but of its clients, which think",
+            second: nil,
+            run: {
+                var run = hung(20..<32, outstanding: 1)
+                run.record.plan["pacing"] = "closed"
+                run.record.plan["think_seconds"] = 5
+                run.change("publish_offered", at: 20..<32) { _ in 0 }
+                return run
+            }()
+        ),
+        Case(testDescription: "without receivers at QoS 0", second: 1, run: unread(confirmed: 0)),
+        Case(testDescription: "of which it has read some", second: nil, run: unread(confirmed: 1)),
         Case(testDescription: "and had answered everything before", second: nil, run: hung(20..<32, outstanding: 0)),
         Case(
             testDescription: "but of its clients: they had nothing in flight, and sent nothing more",

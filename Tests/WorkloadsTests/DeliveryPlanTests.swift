@@ -74,6 +74,30 @@ struct DeliveryPlanTests {
         #expect(self.copies(DeliveryPlan(groups), "a/1/x").isEmpty)
     }
 
+    @Test("a request reaches those who listen beside its responders, and comes back to its requester as an answer")
+    func requests() throws {
+        var load = MQTTLoad.small(.request, publishers: 2, subscribers: 2)
+        load.stream.topic = Template(parsing: "ask/%i")
+        load.stream.responseTopic = Template(parsing: "answers/%c")
+        var listener = Self.load(subscribers: 1, filters: ["#"])
+        var groups = [
+            DeliveryPlan.Group(name: "r", load: load), DeliveryPlan.Group(name: "m", load: listener),
+            DeliveryPlan.Group(name: "p", load: Self.load(publishers: 1, topic: "ask/1")),
+        ]
+        let plan = DeliveryPlan(groups)
+        let monitor = try #require(plan.receiver(group: 1, client: 0))
+        let requester = try #require(plan.receiver(group: 0, client: 1))
+        #expect(self.copies(plan, "ask/2", group: 0, client: 1) == [requester: 1, monitor: 1])
+        #expect(self.copies(plan, "ask/1", group: 2) == [monitor: 1])
+        #expect(plan.problem == nil)
+        // An answer and its request look alike without properties.
+        listener.subscriberSession = SessionOptions(version: .v311)
+        groups[1].load = listener
+        let problem = try #require(DeliveryPlan(groups).problem)
+        #expect(problem.hasPrefix("m: '#' matches the answers 'answers/+'"))
+        #expect(problem.hasSuffix("; use version 5"))
+    }
+
     @Test("No Local takes a client's own messages out, and no others")
     func noLocal() throws {
         var load = Self.load(publishers: 2, topic: "a")

@@ -155,7 +155,7 @@ struct LiarTableTests {
             )
         )
         run.network.rewrite = { [unowned run] bytes in log.pass(bytes, at: run.time) }
-        run.network.hangs = { [unowned run] in row.conduct.isSilent(at: run.time) }
+        run.network.hangs = { [unowned run] _ in row.conduct.isSilent(at: run.time) }
         run.perform()
 
         let books = try #require(run.record.books.first)
@@ -192,6 +192,25 @@ struct LiarTableTests {
         let isWhole = log.delivered == 40 * row.copies
         #expect(losses == (isWhole ? .met : deliveries.lost > 0 ? .broken : .undecided))
         if row.conduct.isInnocent { #expect(errors == .met && losses == .met) }
+        try self.expectHonest(
+            run.record,
+            isWhole: errors == .met && losses == .met,
+            hasErrors: errors != .met,
+            nothing: deliveries.reordered > 0 ? "\(deliveries.reordered) message" : "nothing broke"
+        )
+    }
+
+    /// Nothing that did not come lets the program end with 0, and the headline begins with the largest fault.
+    private func expectHonest(
+        _ record: RunRecord,
+        isWhole: Bool,
+        hasErrors: Bool,
+        nothing: String = "nothing broke"
+    ) throws {
+        let ending = try record.ending()
+        #expect(ending.status == (isWhole ? .success : .thresholdFailed))
+        let fault = try record.fault(hasErrors: hasErrors) ?? nothing
+        #expect(ending.headline.hasPrefix(fault), "\(ending.headline)")
     }
 
     /// Messages and pings of an XMPP server: 32 rows.
@@ -203,7 +222,7 @@ struct LiarTableTests {
         var (answers, deliveries) = (0, 0)
         var (answered, refused, delivered): (UInt64, UInt64, UInt64) = (0, 0, 0)
         func isSilent() -> Bool { conduct.isSilent(at: run.time) }
-        run.network.hangs = isSilent
+        run.network.hangs = { _ in isSilent() }
         run.server.script = { _, element in
             guard !isSilent() else { return .silent }
             guard element.child("ping") != nil else { return .usual }
@@ -237,6 +256,7 @@ struct LiarTableTests {
             #expect(response.count == offered && response.unanswered.outstanding == books.outstanding)
             // A server that leaves the closing tag unanswered makes an error as well.
             #expect(errors == (answered == offered && !conduct.hangs ? .met : .broken))
+            try self.expectHonest(run.record, isWhole: errors == .met, hasErrors: errors != .met)
             return
         }
         // The end of the stream is the answer to every message before it.
@@ -247,6 +267,29 @@ struct LiarTableTests {
         if conduct.hangs { #expect(lost == 0) } else { #expect(owed == 0) }
         let isWhole = delivered == offered
         #expect(try run.judge("delivery_lost == 0").state == (isWhole ? .met : lost > 0 ? .broken : .undecided))
+        try self.expectHonest(run.record, isWhole: isWhole && !conduct.hangs, hasErrors: errors != .met)
+    }
+
+    @Test("requests that are acknowledged and never answered are errors")
+    func unansweredRequests() throws {
+        let run = try MQTTVirtualRun(
+            .init(
+                publishers: 2,
+                subscribers: 2,
+                topology: .request,
+                rate: 40,
+                duration: .seconds(1),
+                latency: .milliseconds(1)
+            )
+        )
+        // Answers alone are at QoS 0.
+        run.network.rewrite = { bytes in UnansweredTests.replacing(bytes) { $0[0] == 0x30 ? [] : $0 } }
+        run.perform()
+        let books = try #require(run.record.books.first)
+        #expect(books.acked == 40 && books.outstanding == 0)
+        #expect(UInt64(run.row(.atLeastOnce).lost) + run.outstanding(.atLeastOnce) == 40)
+        #expect(try run.judge("error_rate == 0").state == .broken)
+        #expect(try run.judge("requests_lost == 0").state != .met)
     }
 
     /// A client that asks hears answers as well, so it is probed before it leaves.
@@ -263,7 +306,7 @@ struct LiarTableTests {
                 latency: .milliseconds(1)
             )
         )
-        run.network.hangs = { [unowned run] in run.time >= 500_000_000 }
+        run.network.hangs = { [unowned run] _ in run.time >= 500_000_000 }
         run.perform()
         let books = try #require(run.record.books.first)
         #expect(books.imbalances == [] && run.reconciliation.problems.isEmpty)
@@ -273,6 +316,29 @@ struct LiarTableTests {
         #expect(run.row(qos).lost == 0 && run.outstanding(qos) >= outstanding)
         #expect(try run.judge("error_rate == 0").state == .broken)
         #expect(try run.judge("requests_lost == 0").state == .undecided)
+    }
+}
+
+extension RunRecord {
+    /// How a program ends that judges this run by what is unanswered and lost, and its headline.
+    func ending() throws -> (status: RunResult.ExitStatus, headline: String) {
+        var record = self
+        record.verdict = Verdict()
+        record.thresholds = try ["error_rate == 0", "delivery_lost == 0"].map {
+            try Threshold.parse($0).evaluate(in: record)
+        }
+        record.take(record.findings(in: Timeline()))
+        return (RunResult.ExitStatus(of: record, isStrict: false), try #require(record.findings).sentence)
+    }
+
+    /// The size of the largest fault, as a headline begins; `nil` if there is none.
+    func fault(hasErrors: Bool) throws -> String? {
+        let books = try #require(self.books.first)
+        let (lost, owed) = (books.lost ?? 0, books.deliveryOutstanding ?? 0)
+        if lost > 0 { return "\(lost) of \(books.expected ?? 0) messages" }
+        if let open = books.outstanding, open > 0 { return "\(open) of \(books.offered ?? 0) messages" }
+        if owed > 0 { return "\(owed) of \(books.expected ?? 0) deliveries" }
+        return hasErrors ? "the objective error_rate == 0 failed" : nil
     }
 }
 

@@ -21,6 +21,8 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
         var duration = TimeAmount.seconds(10)
         var drain = TimeAmount.seconds(2)
         var window = 16
+        /// Seconds.
+        var keepAlive: UInt16 = 300
         var reconnects = 0
         var reconnectPeriod = TimeAmount.milliseconds(20)
         var latency = TimeAmount.zero
@@ -54,7 +56,7 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
             SessionOptions(
                 version: .v5,
                 cleanStart: !setup.isPersistent,
-                keepAlive: 300,
+                keepAlive: setup.keepAlive,
                 sessionExpiry: setup.isPersistent ? 3_600 : nil,
                 window: setup.window,
                 ackTimeout: setup.ackTimeout,

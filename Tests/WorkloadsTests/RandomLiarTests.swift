@@ -2,6 +2,7 @@ import Ledger
 import MQTTCodec
 import Measurement
 import NIOCore
+import RunResult
 import TestSupport
 import Testing
 
@@ -97,5 +98,9 @@ struct RandomLiarTests {
         #expect((errors == .met) == isAnswered, "seed \(seed)")
         let losses = try? run.judge("delivery_lost == 0").state
         #expect((losses == .met) == (liar.delivered == offered), "seed \(seed)")
+        let isHonest = isAnswered && liar.delivered == offered
+        let ending = try? run.record.ending()
+        #expect(ending?.status == (isHonest ? .success : .thresholdFailed), "seed \(seed)")
+        #expect(ending?.headline.hasPrefix("nothing broke") == isHonest, "seed \(seed): \(ending?.headline ?? "")")
     }
 }

@@ -149,6 +149,77 @@ struct UnansweredTests {
         #expect(try run.judge("publish_ack_duration p99 < 250ms").state == .broken)
     }
 
+    @Test("what was due at QoS 0 when the connection was gone is outstanding")
+    func unsent() throws {
+        let run = try MQTTVirtualRun(
+            .init(
+                faults: "disconnect-every 500ms",
+                qualities: [.atMostOnce],
+                rate: 100,
+                duration: .seconds(2),
+                latency: .milliseconds(1)
+            )
+        )
+        run.perform()
+        let books = try #require(run.record.books.first)
+        #expect(books.imbalances == [] && books.offered == 200)
+        let unsent = try #require(books.notSent)
+        #expect(unsent > 50 && books.outstanding ?? 0 >= unsent)
+        #expect(try run.judge("error_rate == 0").state == .broken)
+    }
+
+    @Test("answers that come after the time for them change no end")
+    func late() throws {
+        let run = try MQTTVirtualRun(
+            .init(rate: 20, duration: .seconds(2), latency: .milliseconds(300), ackTimeout: .milliseconds(500))
+        )
+        run.perform()
+        let books = try self.checkEnds(run, .atLeastOnce)
+        #expect(books.offered == 40 && books.timedOut == 40 && books.acked == 0)
+        #expect(run.row(.atLeastOnce).received == 40 && run.row(.atLeastOnce).lost == 0)
+    }
+
+    /// PUBACK 0x10, No matching subscribers (MQTT 5.0 §3.4.2.1), where one matches.
+    @Test("what a server admits is lost, and not once the subscriber has left", arguments: [false, true])
+    func admits(isLate: Bool) throws {
+        let run = try MQTTVirtualRun(
+            .init(
+                faults: isLate ? "delay 3200ms" : "",
+                rate: 40,
+                duration: .seconds(1),
+                latency: .milliseconds(1)
+            )
+        )
+        run.network.rewrite = { bytes in
+            Self.replacing(bytes) { packet in
+                if packet[0] == 0x40 { return [0x40, 3] + packet[2...] + [0x10] }
+                return packet[0] >> 4 == 3 ? [] : packet
+            }
+        }
+        run.perform()
+        let row = try #require(run.reconciliation.rows.first)
+        #expect(row.lostBy[.serverAdmitted] ?? 0 == (isLate ? 0 : 40))
+        #expect(row.received == 0 && (row.lost ?? 0) + (row.outstanding ?? 0) == (isLate ? row.expected : 40))
+    }
+
+    @Test("a subscriber whose server no longer answers its pings is owed what was due")
+    func silentSubscriber() throws {
+        let run = try MQTTVirtualRun(
+            .init(rate: 20, duration: .seconds(8), keepAlive: 1, latency: .milliseconds(1))
+        )
+        // The publisher is client 0; the subscriber has heard a second of the load.
+        run.network.hangs = { [unowned run] client in
+            client == 1 && run.origin != .distantPast && run.now >= run.origin + .seconds(1)
+        }
+        run.perform()
+        let books = try #require(run.record.books.first)
+        #expect(books.imbalances == [] && books.acked == 160)
+        #expect(books.expected == 160 && books.lost == 0)
+        #expect((15...25).contains(books.received ?? 0))
+        #expect(books.deliveryOutstanding == 160 - (books.received ?? 0))
+        #expect(try run.judge("delivery_lost == 0").state == .undecided)
+    }
+
     /// Replaces packets in bytes of whole packets.
     static func replacing(_ bytes: [UInt8], _ replace: ([UInt8]) -> [UInt8]) -> [UInt8] {
         var (all, rest) = ([UInt8](), bytes[...])
@@ -181,6 +252,7 @@ extension MQTTVirtualRun {
         let delivery = self.delivery
         let account = self.workload.account([self.result], delivery: delivery, record: record)
         record.books = account.books
+        record.ledger = account.ledger
         record.metrics += account.metrics
         if let reconciliation = delivery.reconciliation {
             record.metrics += reconciliation.metrics(self.workload.plan.places, hasGroups: false, hasGaps: false)

@@ -18,15 +18,15 @@ protocol VirtualServer: AnyObject {
 /// Bytes take `latency` each way and arrive in order; a broken connection loses the bytes that the test names.
 final class VirtualNetwork<Server: VirtualServer>: ClientConnector {
     let loop: EmbeddedEventLoop
-    let latency: TimeAmount
+    var latency: TimeAmount
     let server: Server
     private(set) var links: [VirtualLink] = []
     /// The outcome of a connect, by client and by the number of its earlier connects.
     var answers: (_ client: Int, _ earlier: Int) -> VirtualConnect = { _, _ in .opens(after: .zero) }
     /// Replaces the server's bytes before they arrive at clients.
     var rewrite: (([UInt8]) -> [UInt8])?
-    /// Whether the server hangs: neither its bytes nor its FIN arrive.
-    var hangs: () -> Bool = { false }
+    /// Whether the server hangs for a client: neither its bytes nor its FIN arrive.
+    var hangs: (_ client: Int) -> Bool = { _ in false }
     /// Every connect, in its order.
     private(set) var connects: [(client: Int, at: NIODeadline)] = []
 
@@ -65,7 +65,7 @@ final class VirtualNetwork<Server: VirtualServer>: ClientConnector {
             server: self.server,
             channel: channel,
             rewrite: { [unowned self] bytes in self.rewrite.map { $0(bytes) } ?? bytes },
-            hangs: { [unowned self] in self.hangs() },
+            hangs: { [unowned self] in self.hangs(client) },
             later: { [unowned self] in self.later($0) }
         )
         self.links.append(link)

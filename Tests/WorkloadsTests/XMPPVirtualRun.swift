@@ -105,6 +105,16 @@ final class XMPPVirtualRun: VirtualRun<XMPPWorkload, VirtualXMPPServer> {
 
     var account: LoadAccount { self.workload.account([self.result], delivery: nil, record: self.measured) }
 
+    /// The record that the run has in the end, as far as objectives need it.
+    var record: RunRecord {
+        var record = self.measured
+        let account = self.account
+        record.metrics += account.metrics
+        record.books = account.books
+        record.ledger = account.ledger
+        return record
+    }
+
     private var measured: RunRecord {
         var record = RunRecord(
             command: [],
@@ -118,9 +128,7 @@ final class XMPPVirtualRun: VirtualRun<XMPPWorkload, VirtualXMPPServer> {
     }
 
     func judge(_ expression: String) throws -> ThresholdResult {
-        var record = self.measured
-        record.metrics += self.account.metrics
-        return try Threshold.parse(expression).evaluate(in: record)
+        try Threshold.parse(expression).evaluate(in: self.record)
     }
 
     /// Of the one kind of stanza that the load sends.

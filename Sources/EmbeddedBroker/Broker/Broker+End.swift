@@ -1,4 +1,4 @@
-package import MQTTCodec
+import MQTTCodec
 package import NIOCore
 
 /// The cause of a connection's end.
@@ -78,16 +78,6 @@ extension Broker {
             self.sendFitting(.disconnect(goodbye), to: connection)
         }
         self.actions.append(.close(connection))
-    }
-
-    /// Disconnects every client; in MQTT 5 with a reason and a server reference.
-    package mutating func dismiss(_ reason: ReasonCode, reference: String? = nil, now: NIODeadline) {
-        self.clock = now
-        var properties = Properties()
-        properties.serverReference = reference
-        for connection in self.connections.indices {
-            self.disconnect(connection, reason, cause: .injected, now: now, properties)
-        }
     }
 
     /// The layer below MQTT has failed.

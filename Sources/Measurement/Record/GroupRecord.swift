@@ -22,7 +22,28 @@ package struct GroupRecord: Codable, Hashable, Sendable {
     }
 }
 
+/// Clients of one command.
+package struct ClientCounts: Codable, Hashable, Sendable {
+    /// Those of this process, in a run of several.
+    package var planned: Int
+    /// The number that came up at first, able to do their work; absent until all have come up or failed.
+    package var up: Int?
+
+    package init(planned: Int, up: Int? = nil) {
+        self.planned = planned
+        self.up = up
+    }
+}
+
 extension RunRecord {
+    /// The plan of each group; of a run of one command its own.
+    package var plans: [[String: JSONValue]] {
+        guard case .object(let groups)? = self.plan["groups"] else { return [self.plan] }
+        return groups.sorted { $0.key < $1.key }.compactMap {
+            if case .object(let plan) = $0.value { plan } else { nil }
+        }
+    }
+
     /// The record as if this were the only group: without other groups' data, and without the group's own name.
     ///
     /// It keeps the data of the process, and omits the stages.

@@ -36,6 +36,8 @@ package struct RunRecord: Codable, Hashable, Sendable {
     ///
     /// Metrics and errors then name their group, and so do books and the keys of ``clients``.
     package var groups: [GroupRecord]?
+    /// The clients of a run of one command; groups have their own counts.
+    package var population: ClientCounts?
     /// The run in short; absent until it has ended.
     package var findings: FindingsRecord?
     /// The slowest messages of the measured phase, the slowest first; at most ``slowestLimit``.
@@ -86,7 +88,7 @@ package struct RunRecord: Codable, Hashable, Sendable {
         case schema, command, tool, host, plan, segment
         case startedAt = "started_at"
         case durationSeconds = "duration_seconds"
-        case verdict, stages, thresholds, metrics, books, clients, generator, ledger, errors, notes, groups
+        case verdict, stages, thresholds, metrics, books, clients, generator, ledger, errors, notes, groups, population
         case findings, slowest, servers
         case tlsVersions = "tls_versions"
     }

@@ -24,12 +24,7 @@ extension RunPage {
     }
 
     private var clientTile: PageTile? {
-        let known = self.record.groups?.compactMap(\.up)
-        let connected = self.series("connect_duration").compactMap { $0.duration.map { Int($0.count) } }
-        let up =
-            self.record.findings?.clientsUp ?? known.flatMap { $0.isEmpty ? nil : $0.reduce(0, +) }
-            ?? (connected.isEmpty ? nil : connected.reduce(0, +))
-        guard let planned = self.planned, let up = up ?? (self.record.verdict == nil ? nil : 0) else { return nil }
+        guard let planned = self.planned, let up = self.record.findings?.clientsUp else { return nil }
         var tile = PageTile("clients up", value: Human.count(UInt64(max(up, 0))), unit: "of \(Human.count(planned))")
         if up < planned { tile.tone = .bad }
         if let seconds = self.record.findings?.allUpSeconds {

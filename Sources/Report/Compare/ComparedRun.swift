@@ -105,7 +105,7 @@ extension ComparedRun {
             let labels = metric.labels.removing(Labels.cause).removing(Labels.permitted)
             let series = Series(name: metric.name, labels: labels)
             if labels != metric.labels, let known = all[series] {
-                all[series] = Metric.joining([known, metric], values: nil)
+                all[series] = Metric.joining([known, metric], nil)
             } else {
                 all[series] = metric
             }

@@ -14,7 +14,7 @@ extension MergedRun {
             guard let metrics = series[key], let first = metrics.first else { return nil }
             switch first.reading {
             case .duration: return self.duration(metrics)
-            case .counter: return Metric.joining(metrics, values: nil)
+            case .counter: return Metric.joining(metrics, nil)
             case .gauge: return self.gauge(key, metrics, segments)
             }
         }

@@ -82,14 +82,24 @@ extension MergedRun {
         return generator
     }
 
+    static func population(_ segments: [SegmentResult]) -> ClientCounts? {
+        let parts = segments.compactMap(\.record.population)
+        guard parts.count == segments.count else { return nil }
+        let up = parts.compactMap(\.up)
+        return ClientCounts(
+            planned: parts.reduce(0) { $0 &+ $1.planned },
+            up: up.count == parts.count ? up.reduce(0, &+) : nil
+        )
+    }
+
     static func groups(_ segments: [SegmentResult]) -> [GroupRecord]? {
         guard let names = segments[0].record.groups else { return nil }
         return names.map { first in
             let parts = segments.compactMap { $0.record.groups?.first { $0.name == first.name } }
             var group = first
-            group.clients = parts.reduce(0) { $0 + $1.clients }
+            group.clients = parts.reduce(0) { $0 &+ $1.clients }
             let up = parts.compactMap(\.up)
-            group.up = up.count == segments.count ? up.reduce(0, +) : nil
+            group.up = up.count == segments.count ? up.reduce(0, &+) : nil
             group.ledger = self.ledger(parts.map(\.ledger))
             return group
         }

@@ -49,6 +49,7 @@ package struct MergedRun: Sendable {
         record.clients = Self.spreads(segments, self.clients)
         record.errors = Self.errors(segments)
         record.groups = Self.groups(segments)
+        record.population = Self.population(segments)
         record.slowest = Self.slowest(segments, from: startedAt)
         record.tlsVersions = Self.tlsVersions(segments)
         ledgers.complete(&record)

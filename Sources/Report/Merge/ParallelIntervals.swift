@@ -34,25 +34,7 @@ extension TimelineInterval {
 
     /// Joins the same interval of several processes; `nil` without any.
     package static func joining(_ intervals: [TimelineInterval]) -> TimelineInterval? {
-        guard let first = intervals.first, intervals.count > 1 else { return intervals.first }
-        var series: [Series: [Metric]] = [:]
-        var order: [Series] = []
-        for metric in intervals.lazy.flatMap(\.metrics) {
-            let key = Series(name: metric.name, labels: metric.labels)
-            if series[key] == nil { order.append(key) }
-            series[key, default: []].append(metric)
-        }
-        let lanes = Self.merging(lanes: intervals.flatMap(\.lanes))
-        let values = lanes.bySeries
-        return TimelineInterval(
-            second: first.second,
-            phase: first.phase,
-            seconds: intervals.map(\.seconds).max() ?? first.seconds,
-            metrics: order.compactMap { key in
-                series[key].flatMap { Metric.joining($0, values: values[key]) }
-            }.durationsFirst,
-            lanes: lanes.map(\.lane)
-        )
+        Self.one(of: intervals, seconds: intervals.map(\.seconds).max() ?? 0, metric: Metric.joining)
     }
 }
 
@@ -60,7 +42,7 @@ extension Metric {
     /// The same metric of several processes as of one; nothing for none.
     ///
     /// `values` are those of all of them, where it is a duration.
-    static func joining(_ metrics: [Metric], values: DurationValues?) -> Metric? {
+    static func joining(_ metrics: [Metric], _ values: DurationValues?) -> Metric? {
         guard var joined = metrics.first else { return nil }
         // Two processes that watch one server see the same.
         if ObservedMetrics.labels[joined.name] != nil { return joined }

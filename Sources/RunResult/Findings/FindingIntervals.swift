@@ -79,18 +79,24 @@ struct FindingIntervals {
     /// The second from which on the server answered and delivered nothing, to the end of the drain.
     ///
     /// Operations were due in that time, it began a second or more before the load ended, and the server had some of
-    /// them: clients that cannot send make no silence.
+    /// them: clients that cannot send make no silence. In closed loop all clients wait where no operation is due.
     func silentSecond(of record: RunRecord) -> Int? {
         guard record.books.contains(where: { $0.outstanding ?? 0 > $0.notSent ?? 0 }),
             let offered = self.sum(self.columns("publish_offered", "stanza_offered")),
-            let load = self.all.last(where: \.isLoad)?.end,
-            // A count that moves at the end of a connection says nothing of the time before it.
-            let ends = self.sum(
-                self.columns("publish_acked", "received", "stanza_answered", "stanza_acked", "subscription_churn_done")
-            )
+            let load = self.all.last(where: \.isLoad)?.end
         else { return nil }
-        let loud = ends.lastIndex { $0 > 0 } ?? -1
-        guard let first = self.all.indices.first(where: { $0 > loud && offered[$0] > 0 }) else { return nil }
+        // A count that moves at the end of a connection says nothing of the time before it.
+        let ends = self.sum(
+            self.columns("publish_acked", "received", "stanza_answered", "stanza_acked", "subscription_churn_done")
+        )
+        // Where nobody receives, a message at QoS 0 has no answer but that it was read.
+        if ends == nil, record.books.contains(where: { $0.confirmed ?? 0 > 0 }) { return nil }
+        let loud = ends?.lastIndex { $0 > 0 } ?? -1
+        let paced = record.plans.filter { $0["pacing"] != nil }
+        let isOpen = paced.isEmpty || paced.contains { $0["pacing"] != "closed" || $0["think_seconds"] != nil }
+        guard let first = self.all.indices.first(where: { $0 > loud && (offered[$0] > 0 || !isOpen) }) else {
+            return nil
+        }
         let start = self.all[first].start
         return start <= load - 1 ? Int(start) : nil
     }

@@ -35,7 +35,7 @@ struct FindingSentence {
         case .valid, nil:
             self.withServer(
                 self.hung ?? self.broken ?? self.nothingDone ?? self.unanswered ?? self.failed ?? self.irregular
-                    ?? self.behind ?? self.minor ?? self.nothing
+                    ?? self.behind ?? self.slow ?? self.minor ?? self.nothing
             )
         }
     }
@@ -66,7 +66,7 @@ struct FindingSentence {
         case Verdict.Reason.noConnectionCode:
             let error = self.run.errors.max { $0.count < $1.count }
             let words = error.map { ": \($0.example.isEmpty ? $0.kind : $0.example)" } ?? ""
-            return ("no client connected\(words)", self.number(.error))
+            return (self.run.nothingCameUp("no client connected") + words, self.number(.error))
         case Verdict.Reason.signalCode:
             return (
                 ["a signal ended the run\(self.endWords)", self.before].compactMap(\.self).joined(separator: "; "), nil
@@ -224,6 +224,21 @@ struct FindingSentence {
     /// `3,410`, `12.3`.
     private static func whole(_ value: Double) -> String {
         Words.decimal(value, digits: value >= 99.95 ? 0 : 1)
+    }
+
+    /// Connects and sends that the server let wait for over a second, which no objective judges.
+    private var slow: Statement? {
+        func worst(_ names: [String]) -> Double {
+            self.run.metrics.filter {
+                names.contains($0.name) && ["total", nil].contains($0.labels["phase"]) && $0.labels[Labels.stage] == nil
+            }.compactMap(\.duration?.p99).max() ?? 0
+        }
+        let found = [
+            ("connects took", worst(["connect_duration", "reconnect_duration"])),
+            ("sends were held back for", worst(["publish_blocked_duration", "stanza_blocked_duration"])),
+        ].filter { $0.1 >= 1 }
+        guard !found.isEmpty else { return nil }
+        return (found.map { "\($0) \(FindingWords.duration($1)) (p99)" }.joined(separator: "; "), nil)
     }
 
     private var minor: Statement? {

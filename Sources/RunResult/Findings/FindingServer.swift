@@ -83,11 +83,7 @@ struct FindingServer {
     }
 
     private var isClosedLoop: Bool {
-        var plans = [self.run.plan]
-        if case .object(let groups)? = self.run.plan["groups"] {
-            plans += groups.values.compactMap { if case .object(let plan) = $0 { plan } else { nil } }
-        }
-        return plans.contains { $0["pacing"] == .string("closed") }
+        self.run.plans.contains { $0["pacing"] == .string("closed") }
     }
 
     private func busiestLoop(_ span: Range<Int>) -> Double? {

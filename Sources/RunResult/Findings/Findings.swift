@@ -98,20 +98,22 @@ extension RunRecord {
 
     var clientsPlanned: Int? {
         if let groups = self.groups { return groups.reduce(0) { $0 + $1.clients } }
-        return self.plan["clients"]?.finding.map { Int($0) }
+        return self.population?.planned ?? self.plan["clients"]?.finding.map { Int($0) }
     }
 
-    /// Of the groups, or else the clients that connected for the first time.
+    /// The clients that came up at first; `clamor.run/1` knows them for groups alone.
     var clientsUp: Int? {
-        if let groups = self.groups {
-            let known = groups.compactMap(\.up)
-            return known.count == groups.count ? known.reduce(0, +) : nil
+        guard let groups = self.groups else { return self.population?.up }
+        let known = groups.compactMap(\.up)
+        return known.count == groups.count ? known.reduce(0, +) : nil
+    }
+
+    /// The words for a run whose clients were all refused after they had connected, or else those that are given.
+    func nothingCameUp(_ words: String) -> String {
+        let hasConnected = self.metrics.contains {
+            $0.name == "connect_duration" && $0.labels["phase"] == "total" && $0.duration?.count ?? 0 > 0
         }
-        guard let planned = self.clientsPlanned, self.verdict != nil else { return nil }
-        let connects = self.metrics.filter {
-            $0.name == "connect_duration" && $0.labels["phase"] == "total" && $0.labels[Labels.stage] == nil
-        }.compactMap(\.duration?.count)
-        return Swift.min(planned, Int(connects.reduce(0, +)))
+        return hasConnected ? "no client could take part in the load" : words
     }
 
     fileprivate var topError: String? {

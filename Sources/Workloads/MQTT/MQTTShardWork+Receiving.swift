@@ -36,9 +36,17 @@ extension MQTTShardWork {
             let header = PayloadHeader.read(view.payload)
         else { return }
         // Messages left over from another run are not losses of this run. `sub` alone follows any run.
-        guard self.isOurs(header) else { return }
+        guard self.isOurs(header), !self.isOthersAnswer(view, header) else { return }
         self.latest.pointee.arrival = now
         if self.isFirst(header, place, view, now: now) { self.recordDelivery(place, header, now: now) }
+    }
+
+    /// Whether it is the answer to another group: its header is that of the request, which is followed.
+    private func isOthersAnswer(_ view: PublishView, _ header: PayloadHeader) -> Bool {
+        guard self.deliveries.hasRequests, self.load.topology != .request, view.correlation != nil, view.request == nil
+        else { return false }
+        let sender = self.deliveries.sender(header.publisher)
+        return sender.map { self.deliveries.groups[$0.group].load.topology } == .request
     }
 
     package func released(_ place: Int, _ id: UInt16, now: NIODeadline) { self.store?.released(place, id) }

@@ -107,7 +107,7 @@ package struct XMPPWorkload: Workload {
             account.metrics = delivery.rows.flatMap { $0.metrics(labels: ["stanza": stanza]) }
             account.unreconciled = delivery.problems.map(\.reason)
             account.books = [self.messageBooks(stanza, results, record, delivery.rows.first)]
-            account.ledger = self.ledgerRecord(results)
+            account.ledger = self.ledgerRecord(results, delivery)
             if let ids = self.metrics.fanOut {
                 account.metrics.append(ids.unfinished(results.reduce(0) { $0 + ($1.groups?.unfinished ?? 0) }))
             }
@@ -182,12 +182,19 @@ package struct XMPPWorkload: Workload {
         return books
     }
 
-    private func ledgerRecord(_ results: [XMPPResult]) -> LedgerRecord {
+    private func ledgerRecord(_ results: [XMPPResult], _ delivery: Reconciliation) -> LedgerRecord {
         var ledger = self.ledger
         let clients = results.reduce(0) { $0 + $1.tallies.count }
         ledger.publishers = clients
         ledger.subscriptions = clients
         ledger.countStreams(results.flatMap(\.ledgers))
+        ledger.take(delivery, ofReceivers: nil, in: LedgerPlaces()) { found in
+            LedgerExample(
+                found,
+                publisher: self.sender(found.key.publisher)?.client,
+                subscriber: self.sender(found.key.subscription)?.client
+            )
+        }
         return ledger
     }
 }

@@ -1,31 +1,41 @@
 import ArgumentParser
 import Workloads
 
+/// The name of a command that is a scenario of one group.
+protocol LoadName {
+    static var name: CommandName { get }
+}
+
+enum Conn: LoadName { static let name = CommandName.conn }
+enum Pub: LoadName { static let name = CommandName.pub }
+enum Sub: LoadName { static let name = CommandName.sub }
+enum PubSub: LoadName { static let name = CommandName.pubsub }
+enum XMPPLogin: LoadName { static let name = CommandName.login }
+enum XMPPMessage: LoadName { static let name = CommandName.message }
+enum XMPPPing: LoadName { static let name = CommandName.ping }
+enum XMPPMUC: LoadName { static let name = CommandName.muc }
+enum XMPPPresence: LoadName { static let name = CommandName.presence }
+enum XMPPRegister: LoadName { static let name = CommandName.register }
+
 /// A command that is a scenario of one group.
-protocol LoadCommand: TableCommand {}
-
-struct Conn: LoadCommand {
-    static let name = CommandName.conn
+struct LoadCommand<Name: LoadName>: TableCommand {
+    static var name: CommandName { Name.name }
     @OptionGroup var options: CommandOptions<Self>
-    func invocation(_ given: inout GivenOptions) -> Invocation { .run(given.mqtt(.conn)) }
-}
 
-struct Pub: LoadCommand {
-    static let name = CommandName.pub
-    @OptionGroup var options: CommandOptions<Self>
-    func invocation(_ given: inout GivenOptions) -> Invocation { .run(given.mqtt(.pub)) }
-}
-
-struct Sub: LoadCommand {
-    static let name = CommandName.sub
-    @OptionGroup var options: CommandOptions<Self>
-    func invocation(_ given: inout GivenOptions) -> Invocation { .run(given.mqtt(.sub)) }
-}
-
-struct PubSub: LoadCommand {
-    static let name = CommandName.pubsub
-    @OptionGroup var options: CommandOptions<Self>
-    func invocation(_ given: inout GivenOptions) -> Invocation { .run(given.mqtt(.pubsub)) }
+    func invocation(_ given: inout GivenOptions) -> Invocation {
+        switch Self.name {
+        case .pub: .run(given.mqtt(.pub))
+        case .sub: .run(given.mqtt(.sub))
+        case .pubsub: .run(given.mqtt(.pubsub))
+        case .login: .xmpp(given.xmpp(.login))
+        case .message: .xmpp(given.xmpp(.message))
+        case .ping: .xmpp(given.xmpp(.ping))
+        case .muc: .xmpp(given.xmpp(.muc))
+        case .presence: .xmpp(given.xmpp(.presence))
+        case .register: .xmpp(given.xmpp(.register))
+        default: .run(given.mqtt(.conn))
+        }
+    }
 }
 
 /// Load on XMPP servers; all work is in its subcommands.
@@ -34,45 +44,10 @@ struct XMPPCommand: ParsableCommand {
         commandName: "xmpp",
         abstract: "Load on XMPP servers: login, message, presence, ping, muc, register.",
         subcommands: [
-            XMPPLogin.self, XMPPMessage.self, XMPPPing.self, XMPPMUC.self, XMPPPresence.self, XMPPRegister.self,
+            LoadCommand<XMPPLogin>.self, LoadCommand<XMPPMessage>.self, LoadCommand<XMPPPing>.self,
+            LoadCommand<XMPPMUC>.self, LoadCommand<XMPPPresence>.self, LoadCommand<XMPPRegister>.self,
         ]
     )
 
     static var commandNames: [String] { self.configuration.subcommands.compactMap { $0.configuration.commandName } }
-}
-
-struct XMPPLogin: LoadCommand {
-    static let name = CommandName.login
-    @OptionGroup var options: CommandOptions<Self>
-    func invocation(_ given: inout GivenOptions) -> Invocation { .xmpp(given.xmpp(.login)) }
-}
-
-struct XMPPMessage: LoadCommand {
-    static let name = CommandName.message
-    @OptionGroup var options: CommandOptions<Self>
-    func invocation(_ given: inout GivenOptions) -> Invocation { .xmpp(given.xmpp(.message)) }
-}
-
-struct XMPPPing: LoadCommand {
-    static let name = CommandName.ping
-    @OptionGroup var options: CommandOptions<Self>
-    func invocation(_ given: inout GivenOptions) -> Invocation { .xmpp(given.xmpp(.ping)) }
-}
-
-struct XMPPMUC: LoadCommand {
-    static let name = CommandName.muc
-    @OptionGroup var options: CommandOptions<Self>
-    func invocation(_ given: inout GivenOptions) -> Invocation { .xmpp(given.xmpp(.muc)) }
-}
-
-struct XMPPPresence: LoadCommand {
-    static let name = CommandName.presence
-    @OptionGroup var options: CommandOptions<Self>
-    func invocation(_ given: inout GivenOptions) -> Invocation { .xmpp(given.xmpp(.presence)) }
-}
-
-struct XMPPRegister: LoadCommand {
-    static let name = CommandName.register
-    @OptionGroup var options: CommandOptions<Self>
-    func invocation(_ given: inout GivenOptions) -> Invocation { .xmpp(given.xmpp(.register)) }
 }

@@ -35,12 +35,12 @@ struct BrokerService {
         }
         self.screen.write(BrokerPorts.line(host: self.options.host, server.listeners))
         if self.options.isChild {
-            await self.obey(server)
-            _ = await server.stop()
+            await self.serveParent()
         } else {
             for await _ in Signals.stream() { break }
-            self.print(await server.stop())
         }
+        // A stall ends with it, so that no run waits for the counters of a broker that hangs.
+        self.print(await server.stop())
         return .success
     }
 
@@ -62,15 +62,15 @@ struct BrokerService {
         }
     }
 
-    /// A child process answers `counters` with one line, and ends when its standard input ends.
-    private func obey(_ server: BrokerServer) async {
+    /// A child process serves until it is asked for its counters, which is once, or its standard input ends.
+    private func serveParent() async {
         let lines = AsyncStream<String> { continuation in
             Thread.detachNewThread {
                 while let line = readLine() { continuation.yield(line) }
                 continuation.finish()
             }
         }
-        for await line in lines where line == "counters" { self.print(await server.counters()) }
+        for await line in lines where line == "counters" { break }
     }
 
     private func print(_ counters: BrokerCounters) {

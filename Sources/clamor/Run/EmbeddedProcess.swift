@@ -48,7 +48,7 @@ final class EmbeddedProcess {
         self.port = port
     }
 
-    /// The broker's current counters.
+    /// The broker's final counters: it serves no longer.
     func counters() -> BrokerCounters? {
         guard self.process.isRunning, self.process.say("counters") else { return nil }
         let line = self.answers.next() ?? ""

@@ -226,14 +226,27 @@ final class MQTTGroup: RunGroup {
     }
 
     /// The broker's counters know no groups, so the last group compares the sums.
-    func mismatches(_ books: [Books]) -> [Verdict.Reason] {
+    func mismatches(_ books: [Books], _ record: RunRecord) -> [Verdict.Reason] {
         let host = self.host ?? self
-        host.guestBooks += books.filter { $0.sent != nil }
+        host.guestBooks += books.filter { $0.sent != nil } + (self.answers(record).map { [$0] } ?? [])
         host.guests -= 1
         guard host.guests <= 0, let counters = host.broker?.counters() else { return [] }
         return Books.sums(host.guestBooks).compactMap {
             $0.mismatch(received: { counters.received[$0] }, receivedDUP: { counters.receivedDUP[$0] })
         }
+    }
+
+    /// The answers to requests, which the broker counts and no stream of the plan sends; a connection that ended may
+    /// have taken some with it.
+    private func answers(_ record: RunRecord) -> Books? {
+        func sum(_ name: String) -> UInt64? {
+            let counts = record.metrics.filter { $0.name == name }.compactMap { $0.counter?.value }
+            return counts.isEmpty ? nil : UInt64(counts.reduce(0, +))
+        }
+        guard let sent = sum("requests_answered") else { return nil }
+        var books = Books(qos: 0)
+        (books.sent, books.unconfirmed) = (sent, sum("disconnects"))
+        return books
     }
 
     /// Warnings for standard error that are not among the figures.

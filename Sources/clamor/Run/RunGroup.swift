@@ -91,7 +91,9 @@ protocol RunGroup: AnyObject, SendableMetatype {
     /// The server as it names itself, asked after the run; `nil` if it does not say.
     var server: ServerRecord? { get async }
     /// Counts of the run's own servers that differ from the books.
-    func mismatches(_ books: [Books]) -> [Verdict.Reason]
+    ///
+    /// `record`: of this group alone.
+    func mismatches(_ books: [Books], _ record: RunRecord) -> [Verdict.Reason]
     /// Lines for standard error after the summary.
     func remarks(_ record: RunRecord) -> [String]
     /// Called when the run is over, or does not start.
@@ -134,8 +136,8 @@ extension RunGroup {
     var clock: ClockRecord? { nil }
     var clockCorrections: [@Sendable (Int64) -> Void] { [] }
     var cpuBeside: Int64 { 0 }
-    var nothingCameUp: String { "every connect attempt failed" }
-    func mismatches(_ books: [Books]) -> [Verdict.Reason] { [] }
+    var nothingCameUp: String { GroupResult.unconnected }
+    func mismatches(_ books: [Books], _ record: RunRecord) -> [Verdict.Reason] { [] }
     func remarks(_ record: RunRecord) -> [String] { [] }
     func close() {}
     var exchange: Int? { nil }
@@ -254,12 +256,12 @@ extension RunGroup {
 
     /// The outcome of the group, from the record of the measurements.
     func result(_ record: RunRecord, delivery: RunDelivery?) -> GroupResult {
-        let load = self.load
-        let account = load.account(self.prepared?.results ?? [], delivery: delivery, record: record.part(self.name))
+        let (load, part) = (self.load, record.part(self.name))
+        let account = load.account(self.prepared?.results ?? [], delivery: delivery, record: part)
         return GroupResult(
             self.name,
             account,
-            mismatches: self.mismatches(account.books),
+            mismatches: self.mismatches(account.books, part),
             notes: self.notes + self.closedLoopNote(account.books),
             clock: self.clock,
             nothingCameUp: self.nothingCameUp,

@@ -262,7 +262,9 @@ struct RunSession {
                 )
             }
         }
-        if !named.isEmpty {
+        if named.isEmpty {
+            record.population = ClientCounts(planned: self.clients)
+        } else {
             record.groups = named
             record.ledger = .joined(named)
         }

@@ -37,14 +37,7 @@ extension ScenarioOptions {
 extension ScenarioGroup {
     func with(part: PlanSegment) -> ScenarioGroup {
         var group = self
-        switch group.work {
-        case .mqtt(var options):
-            options.segment.part = part
-            group.work = .mqtt(options)
-        case .xmpp(var options):
-            options.segment.part = part
-            group.work = .xmpp(options)
-        }
+        group.work.options.segment.part = part
         return group
     }
 }

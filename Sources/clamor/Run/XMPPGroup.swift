@@ -4,6 +4,7 @@ import LoopContext
 import Measurement
 import NIOCore
 import NIOPosix
+import RunResult
 import ServerWatch
 import Transport
 import Workloads
@@ -39,7 +40,7 @@ final class XMPPGroup: RunGroup {
         return UInt64(self.run.groupSize) * (comesLate ? 240 : 180) + 256
     }
     var nothingCameUp: String {
-        self.run.kind == .register ? "no account was created" : "every connect attempt failed"
+        self.run.kind == .register ? "no account was created" : GroupResult.unconnected
     }
     /// The TLS context for STARTTLS.
     var deferredTLS: TLSContext? { self.run.tls == .direct ? nil : self.layers?.tls }

@@ -29,9 +29,29 @@ package struct ScenarioGroup: Sendable {
 
         /// The options that apply to every group.
         package var options: LoadOptions {
+            get {
+                switch self {
+                case .mqtt(let options): options.common
+                case .xmpp(let options): options.common
+                }
+            }
+            set {
+                switch self {
+                case .mqtt(var options):
+                    options.common = newValue
+                    self = .mqtt(options)
+                case .xmpp(var options):
+                    options.common = newValue
+                    self = .xmpp(options)
+                }
+            }
+        }
+
+        /// As a run has it; a new one each time, without a name in a run of one command.
+        func runGroup(named name: String? = nil) -> any RunGroup {
             switch self {
-            case .mqtt(let options): options.common
-            case .xmpp(let options): options.common
+            case .mqtt(let options): MQTTGroup(options, name: name)
+            case .xmpp(let options): XMPPGroup(options, name: name)
             }
         }
 
@@ -86,54 +106,31 @@ package struct ScenarioGroup: Sendable {
         return options.protocolLevel < 5 || options.sessionExpiry ?? 0 > 0
     }
 
-    /// As a run has it; a new one each time.
-    var runGroup: any RunGroup {
-        switch self.work {
-        case .mqtt(let options): MQTTGroup(options, name: self.name)
-        case .xmpp(let options): XMPPGroup(options, name: self.name)
-        }
-    }
+    var runGroup: any RunGroup { self.work.runGroup(named: self.name) }
 
     mutating func join(run: String, seed: UInt64) {
-        switch self.work {
-        case .mqtt(var options):
-            options.common.segment.run = run
-            options.common.seed = seed
-            self.work = .mqtt(options)
-        case .xmpp(var options):
-            options.common.segment.run = run
-            options.common.seed = seed
-            self.work = .xmpp(options)
-        }
+        self.work.options.segment.run = run
+        self.work.options.seed = seed
     }
 
     /// Takes over what is of the run, so that all groups have one timeline.
     mutating func join(_ run: LoadOptions) {
-        let stages = run.stages.map { $0.of(group: self.name) }
-        func join(_ options: inout LoadOptions) {
-            options.duration = run.duration
-            options.warmup = run.warmup
-            options.drain = run.drain
-            options.stages = stages
-            // An account is created once.
-            if options.name != "xmpp-register" {
-                let storms = run.stageStorms.filter { $0.until == nil || self.keepsSubscriptions }
-                options.storms = (options.storms + storms).sorted { $0.at < $1.at }
-            }
-            options.threads = run.threads
-            options.readSize = run.readSize
-            options.seed = run.seed
-            options.segment = run.segment
-            options.redactedCommand = run.redactedCommand
+        var options = self.work.options
+        options.duration = run.duration
+        options.warmup = run.warmup
+        options.drain = run.drain
+        options.stages = run.stages.map { $0.of(group: self.name) }
+        // An account is created once.
+        if options.name != "xmpp-register" {
+            let storms = run.stageStorms.filter { $0.until == nil || self.keepsSubscriptions }
+            options.storms = (options.storms + storms).sorted { $0.at < $1.at }
         }
-        switch self.work {
-        case .mqtt(var options):
-            join(&options.common)
-            self.work = .mqtt(options)
-        case .xmpp(var options):
-            join(&options.common)
-            self.work = .xmpp(options)
-        }
+        options.threads = run.threads
+        options.readSize = run.readSize
+        options.seed = run.seed
+        options.segment = run.segment
+        options.redactedCommand = run.redactedCommand
+        self.work.options = options
     }
 }
 

@@ -1,3 +1,4 @@
+import MQTT
 import MQTTCodec
 
 // Plans whose messages a ledger could not tell apart.
@@ -6,17 +7,36 @@ extension DeliveryPlan {
         for group in groups where group.load.subscribes {
             let prefix = group.name.isEmpty ? "" : "\(group.name): "
             let heard = groups.filter { $0.load.publishes && $0.domain == group.domain }
-            if let problem = self.overlapProblem(of: group.load, heard) ?? self.retainProblem(of: group.load, heard) {
-                return prefix + problem
-            }
+            let problem =
+                self.overlapProblem(of: group.load, heard) ?? self.retainProblem(of: group.load, heard)
+                ?? self.answerProblem(of: group.load, heard)
+            if let problem { return prefix + problem }
+        }
+        return nil
+    }
+
+    /// Filters by which the clients of a load receive, apart from requests and their answers.
+    private static func filters(of load: MQTTLoad) -> [String] {
+        guard load.topology != .request, let first = load.subscribingClients.first else { return [] }
+        return load.filters.isEmpty ? load.subscriptions(of: first).map(\.filter) : load.filters.map(\.pattern)
+    }
+
+    /// Without properties an answer looks like its request (MQTT 5.0 §3.3.2.3.6).
+    private static func answerProblem(of load: MQTTLoad, _ heard: [Group]) -> String? {
+        guard load.subscriberSession.version != .v5 else { return nil }
+        for case let topic? in heard.filter({ $0.load.topology == .request }).flatMap(\.load.streams)
+            .map({ $0.responseTopic?.filterOfAllClients })
+        {
+            guard let filter = self.filters(of: load).first(where: { MQTTLoad.overlap($0, topic) }) else { continue }
+            return "'\(filter)' matches the answers '\(topic)', and MQTT 3.1.1 does not tell them from their requests; "
+                + "use version 5"
         }
         return nil
     }
 
     /// Copies for a `$share` filter and for another filter of the same client look alike.
     private static func overlapProblem(of load: MQTTLoad, _ heard: [Group]) -> String? {
-        guard load.topology != .request, let first = load.subscribingClients.first else { return nil }
-        let filters = load.filters.isEmpty ? load.subscriptions(of: first).map(\.filter) : load.filters.map(\.pattern)
+        let filters = self.filters(of: load)
         let shared = filters.filter { $0.hasPrefix("$share/") }
         for share in shared {
             for other in filters where other != share && MQTTLoad.overlap(share, other) {

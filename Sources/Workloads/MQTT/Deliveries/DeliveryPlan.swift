@@ -114,6 +114,7 @@ package final class DeliveryPlan: Sendable {
         self.numbers = numbers
         self.shares = shares
         self.index = index
+        self.hasRequests = groups.contains { $0.load.topology == .request }
         self.hasNoLocal = groups.contains { group in
             group.load.subscribeOptions.noLocal || group.load.filters.contains { $0.options.noLocal }
         }
@@ -234,6 +235,8 @@ package final class DeliveryPlan: Sendable {
     package var hasP2P: Bool { !self.roots.isEmpty }
     /// Whether a client may subscribe to its own topics and not receive them (MQTT 5.0 §3.8.3.1).
     let hasNoLocal: Bool
+    /// Whether answers are under way, which carry the headers of their requests.
+    let hasRequests: Bool
 
     /// Whether any receiver hears a publisher of the run.
     package var hasLedger: Bool { self.hasPublishers && !self.places.receivers.isEmpty }
@@ -248,11 +251,11 @@ package final class DeliveryPlan: Sendable {
     /// The receivers of a message that a client of a group publishes to a topic.
     package func members(group: Int, client: Int, topic: ArraySlice<UInt8>) -> [AudienceMember] {
         let load = self.groups[group].load
-        if load.topology == .request {
-            // Its own answer comes back, at QoS 0.
-            return self.receiver(group: group, client: client).map { [AudienceMember(receiver: $0, qos: 0)] } ?? []
-        }
         var members: [UInt32: AudienceMember] = [:]
+        if load.topology == .request, let own = self.receiver(group: group, client: client) {
+            // The answer comes back, at QoS 0.
+            members[own] = AudienceMember(receiver: own, qos: 0)
+        }
         let (domain, server) = (self.groups[group].domain, load.server(of: client))
         // A message to one client reaches no other, whatever the others subscribe to.
         let isP2P = self.roots.contains { topic.starts(with: P2PTopic.topic(root: $0, clientID: [])) }
@@ -272,7 +275,8 @@ package final class DeliveryPlan: Sendable {
     ) {
         let group = Int(entry.group)
         let load = self.groups[group].load
-        guard self.groups[group].domain == domain else { return }
+        // Responders answer, and requesters take only answers.
+        guard self.groups[group].domain == domain, load.topology != .request else { return }
         if entry.filter > UInt16.max - 256 {
             return self.addP2P(entry, topic, to: &members)
         }

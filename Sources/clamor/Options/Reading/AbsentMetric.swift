@@ -176,12 +176,8 @@ extension AbsentMetric {
 extension RunRecord {
     /// The commands that do the same as its groups.
     fileprivate var loads: Set<CommandName> {
-        var plans = [self.plan]
-        if case .object(let groups)? = self.plan["groups"] {
-            plans = groups.values.compactMap { if case .object(let plan) = $0 { plan } else { nil } }
-        }
-        return Set(
-            plans.compactMap { plan in
+        Set(
+            self.plans.compactMap { plan in
                 guard case .string(let name)? = plan["command"] else { return nil }
                 return CommandName(rawValue: name.replacing("-", with: " "))
             }
