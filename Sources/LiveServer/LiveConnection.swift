@@ -139,10 +139,9 @@ final class LiveConnection: ChannelDuplexHandler {
             self.refuse(status, allow: allow, isHead: isHead, isLast: isLast || !keepsAlive)
         case .events(let request): self.stream(request, isHead: isHead)
         case .response(let request, let make):
-            let number = self.hub.counter.begin()
             eventLoop.makeFutureWithTask { await make(request) }.assumeIsolated().whenSuccess { response in
                 self.respond(response, isHead: isHead, keepsAlive: keepsAlive) {
-                    if !isHead, response.status == 200 { self.hub.counter.complete(request.path, number: number) }
+                    if !isHead, response.status == 200 { self.hub.counter.complete(request.path) }
                 }
             }
         }
@@ -199,7 +198,6 @@ final class LiveConnection: ChannelDuplexHandler {
         guard !isHead else { return self.write(text) { self.linger() } }
         text.writeString(LiveText.streamStart)
         if let latest = self.hub.latest { text.writeImmutableBuffer(latest) }
-        let number = self.hub.counter.begin()
         var pipe = EventPipe()
         _ = pipe.offer(text, isLast: self.hub.isOver)
         self.state = .streaming(pipe)
@@ -208,7 +206,7 @@ final class LiveConnection: ChannelDuplexHandler {
         self.beat()
         if self.isInputClosed { return self.close() }
         self.write(text) {
-            self.hub.counter.complete(request.path, number: number)
+            self.hub.counter.complete(request.path)
             self.wroteEvent()
         }
         if self.isReadHeld {

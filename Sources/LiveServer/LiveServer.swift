@@ -138,22 +138,6 @@ package final class LiveServer: Sendable {
     /// The number of responses to GET with status 200 that are out as a whole; of an event stream those that began.
     package func requests(of path: String) -> Int { self.counter.count(of: path) }
 
-    /// Waits for one more such response, to a request that comes from now on.
-    ///
-    /// - Returns: whether there was one. False if the time is over, the task is cancelled or the server closes.
-    package func nextRequest(of path: String, within time: TimeAmount) async -> Bool {
-        let (results, result) = AsyncStream.makeStream(of: Bool.self, bufferingPolicy: .bufferingOldest(1))
-        self.counter.wait(for: path) { wasServed in
-            result.yield(wasServed)
-            result.finish()
-        } schedule: { [counter] waiter in
-            self.channel.eventLoop.scheduleTask(in: time) { counter.giveUp(waiter) }
-        }
-        // The stream of a cancelled task ends without an element.
-        for await wasServed in results { return wasServed }
-        return false
-    }
-
     /// Closes the port and all connections; what was begun is still sent, within a bounded time.
     ///
     /// Further calls do nothing.

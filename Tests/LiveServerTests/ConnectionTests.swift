@@ -77,59 +77,6 @@ struct ConnectionTests {
         }
     }
 
-    @Test("waiting for a request ends with the next one, and with false when the time is over")
-    func nextRequest() async throws {
-        try await LiveServer.with(Self.routes) { server in
-            #expect(await !server.nextRequest(of: "/", within: .milliseconds(1)))
-            async let wasServed = server.nextRequest(of: "/", within: .hours(1))
-            async let wasOther = server.nextRequest(of: "/broken", within: .milliseconds(200))
-            // The wait may begin only now, so clients come until it is over.
-            let asker = Task {
-                while !Task.isCancelled { _ = try await Visitor.answers(Visitor.get("/"), from: server) }
-            }
-            #expect(await wasServed)
-            #expect(await !wasOther)
-            asker.cancel()
-            _ = await asker.result
-        }
-    }
-
-    @Test("a response that began before the wait is not the next one")
-    func earlierRequest() async throws {
-        let (started, start) = AsyncStream<Void>.makeStream()
-        let (released, release) = AsyncStream<Void>.makeStream()
-        let routes: [String: LiveRoute] = [
-            "/": .response { _ in
-                start.finish()
-                for await _ in released {}
-                return LiveResponse(text: "old")
-            }
-        ]
-        try await LiveServer.with(routes) { server in
-            var visitor = try await Visitor(to: server)
-            visitor.send(Visitor.get("/"))
-            for await _ in started {}
-            async let wasServed = server.nextRequest(of: "/", within: .milliseconds(100))
-            release.finish()
-            #expect(await visitor.read(to: "old").hasSuffix("old"))
-            #expect(await !wasServed)
-            #expect(server.requests(of: "/") == 1)
-        }
-    }
-
-    @Test("a wait ends when its task is cancelled or the server closes")
-    func cancelledWait() async throws {
-        try await LiveServer.with(Self.routes) { server in
-            let task = Task { await server.nextRequest(of: "/", within: .hours(1)) }
-            task.cancel()
-            #expect(await !task.value)
-            async let wasServed = server.nextRequest(of: "/", within: .hours(1))
-            await server.close()
-            #expect(await !wasServed)
-            await server.close()
-        }
-    }
-
     @Test("a response that is being made is still sent when the server closes, and the port is free after that")
     func close() async throws {
         let (started, start) = AsyncStream<Void>.makeStream()

@@ -44,17 +44,20 @@ struct ScrapeTests {
         _ body: (PrometheusServer) async throws -> Result?
     ) async throws -> Result? {
         let count = Atomic(0)
+        let (scrapes, scrape) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let metrics: @Sendable (LiveRequest) async -> LiveResponse = { request in
             let format = PrometheusFormat(accept: request.accept)
             let number = count.add(1, ordering: .relaxed).newValue
+            scrape.yield()
             return LiveResponse(contentType: format.contentType, body: page(number).text(format))
         }
         return try await LiveServer.with(["/metrics": .response(metrics)]) { server in
             let address = "127.0.0.1:\(server.address.port ?? 0)"
             let configuration = GrafanaDashboard.scrapeConfiguration(address: address)
             return try await PrometheusServer.with(configuration: configuration) { prometheus in
+                var next = scrapes.makeAsyncIterator()
                 for _ in 0..<60 {
-                    try #require(await server.nextRequest(of: "/metrics", within: .minutes(5)))
+                    await next.next()
                     if let result = try await body(prometheus) { return result }
                 }
                 return nil

@@ -65,18 +65,16 @@ final class LiveEndpoint: Sendable {
     /// The run has a new interval.
     func changed() { self.changes.yield() }
 
-    /// Serves the result until it was requested once more, the time for that is over, or a signal ends the wait.
+    /// Serves the result until it was scraped, the time for that is over, or a signal ends the wait.
     ///
-    /// A run that was never scraped does not wait. `files`: the directory of the results.
+    /// A run that was never scraped before does not wait. `files`: the directory of the results.
     func finish(files: String?) async {
         let wasScraped = self.server.requests(of: "/metrics") > 0
         if let report = await self.pages.finish(files: files) {
             self.server.send(event: LiveEvent(name: "final", data: report, isLast: true))
         }
         if wasScraped {
-            _ = await Signals.cancelling { [server, linger] in
-                await server.nextRequest(of: "/metrics", within: linger)
-            }
+            await Signals.cancelling { [source, linger] in await source.awaitResultShown(within: linger) }
         }
         self.changes.finish()
         await self.server.close()
@@ -88,6 +86,7 @@ final class LiveEndpoint: Sendable {
 
     private static func metrics(_ source: LiveSource, accept: String?) -> LiveResponse {
         guard let run = source.run else { return self.notBegun }
+        if run.final != nil { source.resultIsShown() }
         let format = PrometheusFormat(accept: accept)
         return LiveResponse(contentType: format.contentType, body: PrometheusPage(run).text(format))
     }
@@ -109,11 +108,32 @@ final class LiveEndpoint: Sendable {
 
 /// The run that the endpoint shows; the routes need it before the server exists.
 private final class LiveSource: Sendable {
-    private let source = Mutex<(@Sendable () -> LiveRun)?>(nil)
+    private struct State {
+        var run: (@Sendable () -> LiveRun)?
+        /// Ends when the run's result is shown for the first time.
+        var shown = AsyncStream<Void>.makeStream()
+    }
 
-    func set(_ source: @escaping @Sendable () -> LiveRun) { self.source.withLock { $0 = source } }
+    private let state = Mutex(State())
 
-    var run: LiveRun? { self.source.withLock(\.self)?() }
+    func set(_ run: @escaping @Sendable () -> LiveRun) {
+        self.state.withLock { $0 = State(run: run) }
+    }
+
+    var run: LiveRun? { self.state.withLock(\.run)?() }
+
+    func resultIsShown() { self.state.withLock { $0.shown.continuation.finish() } }
+
+    /// Returns at once if a scrape has shown the result already.
+    func awaitResultShown(within time: TimeAmount) async {
+        let shown = self.state.withLock(\.shown.stream)
+        await withTaskGroup { group in
+            group.addTask { for await _ in shown {} }
+            group.addTask { try? await Task.sleep(for: .nanoseconds(time.nanoseconds)) }
+            _ = await group.next()
+            group.cancelAll()
+        }
+    }
 }
 
 /// Renders the live page, once for each interval and one at a time, whatever the number of requests.
