@@ -289,7 +289,7 @@ let package = Package(
             name: "Fuzzing",
             dependencies: [
                 "EmbeddedBroker", "MQTT", "MQTTCodec", "XMPP", "XMPPCodec", "LoopContext", "Transport", "SASL",
-                "TestSupport", "CFuzzing", nioCore, nioEmbedded,
+                "Measurement", "Report", "RunResult", "Pages", "TestSupport", "CFuzzing", nioCore, nioEmbedded,
             ],
             path: "Tests/Fuzzing",
             exclude: ["README.md"],

@@ -100,7 +100,7 @@ extension ClientRow {
     fileprivate init(_ cells: [String: String]) {
         func number(_ name: String) -> Double? { cells[name].flatMap(Double.init) }
         func count(_ name: String) -> UInt64? { cells[name].flatMap { UInt64($0) } }
-        func nanoseconds(_ name: String) -> Int64 { number(name).map { Int64(($0 * 1e9).rounded()) } ?? 0 }
+        func nanoseconds(_ name: String) -> Int64 { number(name).map { Int64(bounded: ($0 * 1e9).rounded()) } ?? 0 }
         /// The time over which a count has that rate.
         func time(_ count: UInt64?, _ rate: String) -> Double? {
             guard let count, count > 0, let rate = number(rate), rate > 0 else { return nil }

@@ -45,8 +45,8 @@ package enum HistogramLog {
 
     /// One interval of one metric, with its highest value in nanoseconds.
     package static func line(_ entry: Entry, maximum: Int64) -> String {
-        let start = self.thousandths(Int64((entry.start * 1000).rounded()))
-        let length = self.thousandths(Int64((entry.length * 1000).rounded()))
+        let start = self.thousandths(Int64(bounded: (entry.start * 1000).rounded()))
+        let length = self.thousandths(Int64(bounded: (entry.length * 1000).rounded()))
         // Nanoseconds to thousandths of a millisecond.
         let highest = self.thousandths((maximum + 500) / 1000)
         return "Tag=\(entry.tag),\(start),\(length),\(highest),\(entry.encoded)\n"
@@ -92,7 +92,7 @@ package enum HistogramLog {
                 length: interval.seconds,
                 encoded: lane.histogram
             )
-            text += self.line(entry, maximum: Int64((lane.max * 1e9).rounded()))
+            text += self.line(entry, maximum: Int64(bounded: (lane.max * 1e9).rounded()))
         }
         return text + self.end(ofInterval: interval.second)
     }

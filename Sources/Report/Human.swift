@@ -1,3 +1,5 @@
+import Measurement
+
 /// Numbers for people: grouped, three significant digits, units that fit; what is unknown is a dash.
 package enum Human {
     package static let unknown = "–"
@@ -27,8 +29,8 @@ package enum Human {
     package static func number(_ value: Double) -> String {
         guard value.isFinite else { return self.unknown }
         if value < 0 { return "-" + self.number(-value) }
-        guard value < 1e18 else { return PlainNumber.text(value) }
-        if value >= 1000 || value == value.rounded() { return self.count(UInt64(value.rounded())) }
+        guard value < 9e15 else { return PlainNumber.text(value) }
+        if value >= 1000 || value == value.rounded() { return self.count(UInt64(bounded: value.rounded())) }
         return self.significant(value)
     }
 
@@ -61,7 +63,7 @@ package enum Human {
             unit += 1
         }
         // The smallest unit is counted in whole pieces.
-        let number = unit == 0 ? self.count(UInt64(value.rounded())) : self.significant(value)
+        let number = unit == 0 ? self.count(UInt64(bounded: value.rounded())) : self.significant(value)
         return "\(number) \(units[unit])"
     }
 
@@ -69,7 +71,8 @@ package enum Human {
     package static func significant(_ value: Double) -> String {
         guard value.isFinite else { return self.unknown }
         if value < 0 { return "-" + self.significant(-value) }
-        if value >= 99.95 { return self.count(UInt64(min(value, 1e18).rounded())) }
+        if value >= 9e15 { return PlainNumber.text(value) }
+        if value >= 99.95 { return self.count(UInt64(bounded: value.rounded())) }
         if value == 0 { return "0" }
         return self.fixed(value, digits: value >= 9.995 ? 1 : value >= 0.0995 ? 2 : value >= 0.00995 ? 3 : 4)
     }
@@ -79,13 +82,5 @@ package enum Human {
         let text = PlainNumber.fixed(value, digits: digits)
         guard let point = text.firstIndex(of: "."), let whole = UInt64(text[..<point]) else { return text }
         return self.count(whole) + text[point...]
-    }
-}
-
-extension UInt64 {
-    /// The nearest count to a number that a file may carry as anything.
-    init(rounding value: Double) {
-        // Beyond 2^53 no fraction is left, and no client.
-        self = value.isFinite ? UInt64(Swift.min(Swift.max(0, value), 9e15).rounded()) : 0
     }
 }

@@ -26,7 +26,7 @@ package struct LatencyMap: Sendable {
     /// The first bucket has shorter durations too; the longest duration of a histogram, 10 min, is in the last one.
     package static let edges: [Double] = {
         let longest = Double(Histogram.highest) / 1e9
-        let count = Int((log10(longest / Self.shortest) * Double(Self.perDecade)).rounded(.up))
+        let count = Int(bounded: (log10(longest / Self.shortest) * Double(Self.perDecade)).rounded(.up))
         return (0...count).map { Self.shortest * pow(10, Double($0) / Double(Self.perDecade)) }
     }()
 

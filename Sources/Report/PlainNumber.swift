@@ -1,8 +1,10 @@
+import Measurement
+
 /// Numbers for machines: plain decimals, no exponent, no grouping; the shortest text that reads back the same.
 package enum PlainNumber {
     package static func text(_ value: Double) -> String {
         guard value.isFinite else { return "" }
-        if value == value.rounded(), abs(value) < 1e15 { return String(Int64(value)) }
+        if value == value.rounded(), abs(value) < 1e15 { return String(Int64(bounded: value)) }
         let text = value.description
         guard let mark = text.firstIndex(of: "e"), let exponent = Int(text[text.index(after: mark)...]) else {
             return text

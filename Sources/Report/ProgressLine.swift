@@ -42,7 +42,7 @@ package struct ProgressLine: Hashable, Sendable {
         self.phase = figures.phase
         self.seconds = figures.seconds
         self.clientsPlanned = clientsPlanned
-        self.clientsUp = figures.clientsUp.map(UInt64.init(rounding:))
+        self.clientsUp = figures.clientsUp.map { UInt64(bounded: $0.rounded()) }
         self.levels = figures.rates.compactMap { rates in
             rates.sent.map {
                 Level(name: rates.name.group ?? rates.name.stanza ?? "q\(rates.name.qos ?? "?")", sent: $0)
@@ -62,7 +62,7 @@ package struct ProgressLine: Hashable, Sendable {
     package func of(accounts: Double) -> ProgressLine {
         var line = self
         line.unit = "accounts"
-        line.clientsUp = UInt64(rounding: accounts)
+        line.clientsUp = UInt64(bounded: accounts.rounded())
         return line
     }
 

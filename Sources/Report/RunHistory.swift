@@ -19,7 +19,7 @@ struct RunHistory {
     init(rows: [TimelineRow], log: HistogramLog.Contents) {
         self.rows = rows
         self.log = log
-        let timed = Dictionary(log.entries.map { (Int($0.start), $0.length) }, uniquingKeysWith: { $1 })
+        let timed = Dictionary(log.entries.map { (Int(bounded: $0.start), $0.length) }, uniquingKeysWith: { $1 })
         var intervals: [Interval] = []
         for row in rows {
             if intervals.last?.second != row.second || intervals.last?.phase != row.phase {
@@ -77,7 +77,7 @@ struct RunHistory {
                     example: old?.example ?? "",
                     group: group
                 )
-            ].count += UInt64(value)
+            ].count += UInt64(bounded: value)
         }
         return errors.sorted { $0.key < $1.key }.map(\.value)
     }

@@ -2,11 +2,15 @@ import FoundationEssentials
 package import Measurement
 
 extension WallClock {
+    /// In 2255: an `Int64` holds nanoseconds until 2262.
+    private static let lastSecond = 9e9
+
     /// A moment some whole seconds after `text`, to the second; nothing but `text` itself if that is no moment.
     static func adding(seconds: Int, to text: String) -> String {
         let start = text.prefix(19) + "Z"
         guard let date = try? Date(String(start), strategy: .iso8601) else { return text }
-        return self.rfc3339(Int64(date.timeIntervalSince1970 + Double(seconds)) * 1_000_000_000)
+        let later = min(max(0, date.timeIntervalSince1970 + Double(seconds)), Self.lastSecond)
+        return self.rfc3339(Int64(later) * 1_000_000_000)
     }
 
     /// The nanoseconds since 1970 of an RFC 3339 time with a zone; `nil` if it is invalid.
@@ -17,7 +21,9 @@ extension WallClock {
         guard front.count == 19, let date = try? Date(front + "Z", strategy: .iso8601) else { return nil }
         // Foundation takes the 31st of June for the 1st of July.
         let seconds = Int64(date.timeIntervalSince1970.rounded())
-        guard seconds > 0, self.rfc3339(seconds * 1_000_000_000).prefix(19) == front else { return nil }
+        guard seconds > 0, Double(seconds) <= Self.lastSecond,
+            self.rfc3339(seconds * 1_000_000_000).prefix(19) == front
+        else { return nil }
         var nanoseconds: Int64 = 0
         if rest.first == "." {
             let digits = rest.dropFirst().prefix { $0.isASCII && $0.isNumber }

@@ -14,7 +14,7 @@ func stop(_ words: String) -> Never {
     exit(64)
 }
 
-let usage = "usage: clamor-fuzz corpus|run|reached|replay|libfuzzer decoder|session|broker|tokenizer|stream ..."
+let usage = "usage: clamor-fuzz corpus|run|reached|replay|libfuzzer decoder|session|broker|tokenizer|stream|results ..."
 let arguments = Array(CommandLine.arguments.dropFirst())
 guard arguments.count >= 2, let chosen = Seeds.Target(rawValue: arguments[1]) else {
     stop(usage)

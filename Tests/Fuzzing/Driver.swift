@@ -18,7 +18,7 @@ package struct Driver {
     private let seeds: [[UInt8]]
     /// A bit for each signature, by 26 bits of its hash: it must not grow, for the targets look at the process's memory.
     private var seen = [UInt64](repeating: 0, count: 1 << 20)
-    private static let largestCorpus = 4_096
+    private let largestCorpus: Int
     /// Longer ones cost more than they bring.
     private let largestKept: Int
     /// Seconds of processor time for the inputs between two looks at it.
@@ -28,7 +28,8 @@ package struct Driver {
 
     package init(_ target: Seeds.Target, seed: UInt64) {
         self.target = target.make()
-        self.largestKept = target.layout == .conversation ? 2_048 : 120
+        self.largestKept = target.layout == .text ? 65_536 : target.layout == .conversation ? 2_048 : 120
+        self.largestCorpus = target.layout == .text ? 256 : 4_096
         self.seeds = Seeds.inputs(target)
         self.corpus = self.seeds
         self.mutator = Mutator(seed: seed, layout: target.layout, packets: target.packets)
@@ -50,7 +51,7 @@ package struct Driver {
             let other = self.corpus[self.mutator.dice.below(self.corpus.count)]
             let input = self.mutator.mutate(base, with: other)
             let isNew = try self.run(input)
-            if isNew, input.count <= self.largestKept, self.corpus.count < Self.largestCorpus {
+            if isNew, input.count <= self.largestKept, self.corpus.count < self.largestCorpus {
                 self.corpus.append(input)
             }
         }

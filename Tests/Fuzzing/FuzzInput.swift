@@ -12,6 +12,8 @@ package struct FuzzInput {
         case program
         /// Steps too, in which much XML is read.
         case conversation
+        /// The text of a file.
+        case text
     }
 
     enum Step {
@@ -35,7 +37,7 @@ package struct FuzzInput {
         let rest = bytes.dropFirst(Self.settingsCount)
         self.steps = []
         switch layout {
-        case .stream, .xml: self.steps = [.feed(connection: 0, Array(rest))]
+        case .stream, .xml, .text: self.steps = [.feed(connection: 0, Array(rest))]
         case .program, .conversation:
             rest.withUnsafeBytes { rest in
                 var walk = ProgramWalk(rest, isWide: layout == .conversation)
@@ -54,8 +56,9 @@ package struct FuzzInput {
         var bytes = self.settings
         for step in self.steps {
             switch (step, layout) {
-            case (.feed(_, let stream), .stream), (.feed(_, let stream), .xml): bytes += stream
-            case (.call, .stream), (.call, .xml): continue
+            case (.feed(_, let stream), .stream), (.feed(_, let stream), .xml), (.feed(_, let stream), .text):
+                bytes += stream
+            case (.call, .stream), (.call, .xml), (.call, .text): continue
             case (.feed(let connection, let stream), .program):
                 var start = 0
                 repeat {

@@ -11,6 +11,7 @@ package struct Mutator {
         case .program: 256
         case .stream, .xml: 1_024
         case .conversation: 6_144
+        case .text: 65_536
         }
     }
 
@@ -33,6 +34,7 @@ package struct Mutator {
 
     private mutating func change(_ input: inout FuzzInput, with other: [UInt8]) {
         if self.layout == .xml { return self.changeXML(&input, with: other) }
+        if self.layout == .text { return self.changeText(&input, with: other) }
         switch self.dice.below(16) {
         case 0: input.settings[self.dice.below(input.settings.count)] = self.dice.byte()
         case 1: self.crossOver(&input, FuzzInput(other, self.layout))
@@ -49,6 +51,13 @@ package struct Mutator {
             }
             input.steps[index] = .feed(connection: connection, stream)
         }
+    }
+
+    /// The settings stay as they are: a file is read as what it is.
+    private mutating func changeText(_ input: inout FuzzInput, with other: [UInt8]) {
+        guard case .feed(_, var text)? = input.steps.first else { return }
+        TextMutator().change(&text, with: Array(other.dropFirst(FuzzInput.settingsCount)), &self.dice)
+        input.steps = [.feed(connection: 0, text)]
     }
 
     private mutating func changeXML(_ input: inout FuzzInput, with other: [UInt8]) {

@@ -6,7 +6,7 @@ import TestSupport
 /// The seed corpus, made from the vectors of Tests/Vectors/mqtt.
 package enum Seeds {
     package enum Target: String, CaseIterable, Sendable {
-        case decoder, session, broker, tokenizer, stream
+        case decoder, session, broker, tokenizer, stream, results
 
         package var layout: FuzzInput.Layout {
             switch self {
@@ -14,6 +14,7 @@ package enum Seeds {
             case .tokenizer: .xml
             case .session, .broker: .program
             case .stream: .conversation
+            case .results: .text
             }
         }
 
@@ -22,7 +23,7 @@ package enum Seeds {
             switch self {
             case .tokenizer: XMLSeeds.elements
             case .stream: StreamSeeds.elements
-            case .decoder, .session, .broker: Seeds.packets
+            case .decoder, .session, .broker, .results: Seeds.packets
             }
         }
 
@@ -33,6 +34,7 @@ package enum Seeds {
             case .broker: BrokerTarget()
             case .tokenizer: TokenizerTarget()
             case .stream: StreamTarget()
+            case .results: ResultTarget()
             }
         }
     }
@@ -75,6 +77,7 @@ package enum Seeds {
             case .broker: Self.brokerInputs
             case .tokenizer: XMLSeeds.inputs
             case .stream: StreamSeeds.inputs
+            case .results: ResultSeeds.inputs
             }
         return inputs + Self.crashes(target)
     }

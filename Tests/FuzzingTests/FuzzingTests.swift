@@ -13,6 +13,8 @@ struct FuzzingTests {
         case .session, .broker, .tokenizer: 15_000
         // Each a whole conversation.
         case .stream: 4_000
+        // Each a directory of results.
+        case .results: 2_000
         }
     }
 
@@ -46,7 +48,7 @@ struct FuzzingTests {
             #expect(reached.packetTypesMissing == [])
             #expect(reached.errorsMissing == [])
         case .tokenizer: #expect(TokenizerTarget.errorsMissing(in: reached) == [])
-        case .session, .broker, .stream: break
+        case .session, .broker, .stream, .results: break
         }
     }
 

@@ -186,8 +186,8 @@ extension DurationReading {
     package func decodedHistogram() -> Histogram? {
         guard let text = self.histogram, var decoded = try? Histogram(decodingV2: text) else { return nil }
         decoded.restoreExtremes(
-            min: Int64((self.min * 1e9).rounded()),
-            max: Int64((self.max * 1e9).rounded()),
+            min: Int64(bounded: (self.min * 1e9).rounded()),
+            max: Int64(bounded: (self.max * 1e9).rounded()),
             clamped: self.clamped ?? 0
         )
         return decoded

@@ -129,5 +129,5 @@ struct RunCourse {
     func time(_ place: Int) -> String { "at \(Self.words(self.begins[place]))" }
 
     /// `24 s`: in seconds however long the run is, as in the result files.
-    static func words(_ seconds: Double) -> String { "\(Int(seconds.rounded(.down))) s" }
+    static func words(_ seconds: Double) -> String { "\(Int(bounded: seconds.rounded(.down))) s" }
 }

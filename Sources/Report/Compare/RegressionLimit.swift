@@ -46,7 +46,7 @@ package struct RegressionLimit: Hashable, Sendable {
     }
 
     init(_ name: String, _ field: Threshold.Field?, _ share: Double) {
-        self.expression = ([name, field.map(\.text)].compactMap(\.self) + ["\(Int(share * 100))%"]).joined(
+        self.expression = ([name, field.map(\.text)].compactMap(\.self) + ["\(Int(bounded: share * 100))%"]).joined(
             separator: " "
         )
         self.name = name

@@ -151,7 +151,7 @@ package struct LiveRun: Sendable {
             // Percentiles end at the exact maximum, which an encoding has by its bucket.
             histogram.restoreExtremes(
                 min: histogram.min ?? 0,
-                max: Int64((lane.max * 1e9).rounded()),
+                max: Int64(bounded: (lane.max * 1e9).rounded()),
                 clamped: histogram.clamped
             )
             guard let values = lane.values(of: histogram) else { continue }

@@ -78,7 +78,7 @@ extension [SegmentResult] {
         var order: [IntervalKey] = []
         var parts: [IntervalKey: [Int: [TimelineInterval]]] = [:]
         for (place, segment) in self.enumerated() {
-            let offset = Int((Double(segment.startedAt - start) / 1e9).rounded())
+            let offset = Int(bounded: (Double(segment.startedAt - start) / 1e9).rounded())
             for interval in segment.intervals {
                 var interval = interval
                 interval.second += offset
@@ -102,7 +102,7 @@ extension [SegmentResult] {
         var looks: [Int: [Int: Double]] = [:]
         var owners: Set<Int> = []
         for (place, segment) in self.enumerated() {
-            let offset = Int((Double(segment.startedAt - start) / 1e9).rounded())
+            let offset = Int(bounded: (Double(segment.startedAt - start) / 1e9).rounded())
             for (second, value) in segment.looks(at: series) {
                 looks[second + offset, default: [:]][place] = value
                 owners.insert(place)

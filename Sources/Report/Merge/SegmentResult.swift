@@ -17,7 +17,7 @@ package struct SegmentResult: Sendable {
     var count: Int { self.record.segment.count }
 
     /// CLOCK_REALTIME nanoseconds at its end.
-    var endedAt: Int64 { self.startedAt + Int64((self.record.durationSeconds ?? 0) * 1e9) }
+    var endedAt: Int64 { self.startedAt + Int64(bounded: (self.record.durationSeconds ?? 0) * 1e9) }
 
     /// Reads a segment and checks that it is complete.
     ///

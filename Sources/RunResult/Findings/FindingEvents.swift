@@ -25,7 +25,7 @@ struct FoundEvent {
         self.event = FindingEvent(
             number: 0,
             kind: kind,
-            second: Int(start),
+            second: Int(bounded: start),
             seconds: seconds,
             stage: interval.stage,
             text: text
@@ -79,7 +79,7 @@ struct FindingEvents {
 
     private var silent: [FoundEvent] {
         self.stalls.map { stall in
-            let at = "at \(Int(stall.start)) s\(self.intervals.stageWords(stall.place))"
+            let at = "at \(Int(bounded: stall.start)) s\(self.intervals.stageWords(stall.place))"
             let length = FindingWords.duration(stall.seconds)
             guard !stall.isOwn else {
                 let text = "an event loop of the generator stood still \(at): the longest delay was \(length)"
@@ -132,9 +132,10 @@ struct FindingEvents {
         let whole = Double(self.planned ?? 0)
         let isLoad: (Int) -> Bool = { self.intervals.all[$0].isLoad }
         return self.storms(lost, isIn: isLoad) { count, at, reasons, length in
-            let of = whole >= count && whole > 0 ? " of \(Words.count(Int64(whole)))" : ""
+            let of = whole >= count && whole > 0 ? " of \(Words.count(Int64(bounded: whole)))" : ""
             let clients = count == 1 && of.isEmpty ? "client" : "clients"
-            let text = "\(Words.count(Int64(count)))\(of) \(clients) lost the connection \(at)\(length) (\(reasons))"
+            let text =
+                "\(Words.count(Int64(bounded: count)))\(of) \(clients) lost the connection \(at)\(length) (\(reasons))"
             return (text, whole > 0 && count >= Swift.max(1, whole * Limit.lostClients))
         }
             + self.storms(left, isIn: isLoad) { count, at, _, length in
@@ -182,7 +183,7 @@ struct FindingEvents {
             let known = self.record.errors.filter { $0.kind == kind }
             let total = known.isEmpty ? counts.reduce(0, +) : Double(known.reduce(0) { $0 + $1.count })
             let example = known.first { !$0.example.isEmpty }.map { ", such as: \($0.example)" } ?? ""
-            let many = total > 1 ? ", the first of \(Words.count(Int64(total)))" : ""
+            let many = total > 1 ? ", the first of \(Words.count(Int64(bounded: total)))" : ""
             let at = "at \(self.intervals.all[place].second) s\(self.intervals.stageWords(place))"
             return FoundEvent(
                 .error,

@@ -89,16 +89,15 @@ struct FindingIntervals {
         let ends = self.sum(
             self.columns("publish_acked", "received", "stanza_answered", "stanza_acked", "subscription_churn_done")
         )
-        // Where nobody receives, a message at QoS 0 has no answer but that it was read.
+        // Without receivers, the only answer to a message at QoS 0 is that the server has read it.
         if ends == nil, record.books.contains(where: { $0.confirmed ?? 0 > 0 }) { return nil }
         let loud = ends?.lastIndex { $0 > 0 } ?? -1
         let paced = record.plans.filter { $0["pacing"] != nil }
         let isOpen = paced.isEmpty || paced.contains { $0["pacing"] != "closed" || $0["think_seconds"] != nil }
-        guard let first = self.all.indices.first(where: { $0 > loud && (offered[$0] > 0 || !isOpen) }) else {
-            return nil
-        }
+        let due = self.all.indices.filter { offered[$0] > 0 || !isOpen && self.all[$0].isLoad }
+        guard let first = due.first(where: { $0 > loud }) else { return nil }
         let start = self.all[first].start
-        return start <= load - 1 ? Int(start) : nil
+        return start <= load - 1 ? Int(bounded: start) : nil
     }
 
     /// The median over the intervals of load.
@@ -161,7 +160,7 @@ enum FindingWords {
 
     /// `1 message`, `12 messages`.
     static func count(_ number: Double, _ noun: String) -> String {
-        let whole = Int64(number.rounded())
+        let whole = Int64(bounded: number.rounded())
         return "\(Words.count(whole)) \(noun)\(whole == 1 ? "" : "s")"
     }
 

@@ -86,7 +86,7 @@ struct FindingSentence {
     /// ` at 8 s in stage peak`.
     private var endWords: String {
         guard let end = self.run.stages.last(where: { $0.name != "drain" }) else { return "" }
-        let second = Int(end.start + end.durationSeconds)
+        let second = Int(bounded: end.start + end.durationSeconds)
         let stage = self.events.intervals.hasStages && end.name != "connect" ? " in stage \(end.name)" : ""
         return " at \(second) s\(stage)"
     }
@@ -158,7 +158,7 @@ struct FindingSentence {
         let answers = self.events.lanes.filter { $0.kind == .answers }
         let sent = answers.reduce(0) { $0 + $1.sent.reduce(0, +) }
         if !answers.isEmpty, sent > 0, answers.allSatisfy({ $0.done.allSatisfy { $0 == 0 } }) {
-            return ("no message was acknowledged: \(Words.count(Int64(sent))) were sent", nil)
+            return ("no message was acknowledged: \(Words.count(Int64(bounded: sent))) were sent", nil)
         }
         return self.isSilentSubscriber ? ("no message was received", nil) : nil
     }

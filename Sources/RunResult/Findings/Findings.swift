@@ -97,15 +97,15 @@ extension RunRecord {
     }
 
     var clientsPlanned: Int? {
-        if let groups = self.groups { return groups.reduce(0) { $0 + $1.clients } }
-        return self.population?.planned ?? self.plan["clients"]?.finding.map { Int($0) }
+        if let groups = self.groups { return groups.reduce(0) { $0 &+ $1.clients } }
+        return self.population?.planned ?? self.plan["clients"]?.finding.map { Int(bounded: $0) }
     }
 
-    /// The clients that came up at first; `clamor.run/1` knows them for groups alone.
+    /// The clients that came up at first; records of earlier versions know them for groups alone.
     var clientsUp: Int? {
         guard let groups = self.groups else { return self.population?.up }
         let known = groups.compactMap(\.up)
-        return known.count == groups.count ? known.reduce(0, +) : nil
+        return known.count == groups.count ? known.reduce(0, &+) : nil
     }
 
     /// The words for a run whose clients were all refused after they had connected, or else those that are given.

@@ -199,6 +199,6 @@ extension TimelineInterval {
     /// The highest p99 of one of the group's durations in this interval, over all labels, in nanoseconds.
     fileprivate func worst(_ name: String, of group: String?) -> Int64? {
         self.metrics.filter { $0.name == name && $0.labels[Labels.group] == group }
-            .compactMap { $0.duration?.p99 }.max().map { Int64($0 * 1e9) }
+            .compactMap { $0.duration?.p99 }.max().map { Int64(bounded: $0 * 1e9) }
     }
 }

@@ -89,7 +89,7 @@ struct ServerMonitor: Sendable {
                 let counters = record.metrics.filter {
                     names.contains($0.name) && $0.labels[Labels.stage] == nil && isWanted($0.labels)
                 }
-                return counters.compactMap { $0.counter.map { UInt64($0.value) } }.reduce(0, +)
+                return counters.compactMap { $0.counter.map { UInt64(bounded: max(0, $0.value)) } }.reduce(0, +)
             }
             var sent = (0...2).map { qos in total("publish_sent", "publish_resent") { $0["qos"] == "\(qos)" } }
             // A responder answers at QoS 0.

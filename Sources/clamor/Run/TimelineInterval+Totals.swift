@@ -11,6 +11,6 @@ extension TimelineInterval {
 
     /// The highest p99 of a duration in this interval over all its labels, in nanoseconds.
     func worst(_ name: String) -> Int64? {
-        self.metrics.filter { $0.name == name }.compactMap { $0.duration?.p99 }.max().map { Int64($0 * 1e9) }
+        self.metrics.filter { $0.name == name }.compactMap { $0.duration?.p99 }.max().map { Int64(bounded: $0 * 1e9) }
     }
 }

@@ -1,3 +1,5 @@
+import Measurement
+
 /// Figures as block characters.
 enum Blocks {
     private static let heights: [Character] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"]
@@ -33,13 +35,13 @@ enum Blocks {
     private static func eighths(_ value: Double, of top: Double, in rows: Int) -> Int {
         guard top > 0, value > 0, value.isFinite || value == .infinity else { return 0 }
         let share = min(1, value / top)
-        return share.isFinite ? Int((share * Double(rows * 8)).rounded()) : rows * 8
+        return share.isFinite ? Int(bounded: (share * Double(rows * 8)).rounded()) : rows * 8
     }
 
     /// The filled and the empty part of a bar.
     static func bar(_ share: Double, width: Int) -> (filled: String, empty: String) {
         let share = share.isFinite ? min(1, max(0, share)) : 0
-        let filled = Int((share * Double(width)).rounded(.down))
+        let filled = Int(bounded: (share * Double(width)).rounded(.down))
         return (String(repeating: "█", count: filled), String(repeating: "░", count: max(0, width - filled)))
     }
 }

@@ -90,7 +90,7 @@ extension LiveBoard {
     /// `0:42`, `1:02:03`.
     static func clock(_ seconds: Double) -> String {
         guard seconds.isFinite else { return Human.unknown }
-        let whole = UInt64(rounding: seconds)
+        let whole = UInt64(bounded: seconds.rounded())
         func two(_ value: UInt64) -> String { (value < 10 ? "0" : "") + String(value) }
         let (hours, minutes) = (whole / 3600, whole / 60 % 60)
         return (hours > 0 ? "\(hours):\(two(minutes))" : "\(minutes)") + ":\(two(whole % 60))"
