@@ -7,6 +7,9 @@ enum CoordinationTopic {
     /// All that segments send.
     static let filters = ["\(Self.prefix)/+/+/up", "\(Self.prefix)/+/+/file/+"]
 
+    /// All that segments hear.
+    static let orders = "\(Self.prefix)/+/+/down"
+
     static func up(_ run: String, _ index: Int) -> String { "\(self.place(run, index))/up" }
     static func down(_ run: String, _ index: Int) -> String { "\(self.place(run, index))/down" }
     static func file(_ run: String, _ index: Int, _ name: String) -> String { "\(self.place(run, index))/file/\(name)" }

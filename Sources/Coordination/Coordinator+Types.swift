@@ -15,6 +15,8 @@ extension Coordinator {
         package var continuesWithoutLost: Bool
         /// The load begins when so many clients are up; `nil`: when all segments have settled.
         package var leastClients: Int?
+        /// From the begin of the load to the end of the last segment at most; `nil`: the run has no planned end.
+        package var longest: TimeAmount?
 
         package init(
             version: String,

@@ -32,6 +32,7 @@ package struct Coordinator: Sendable {
     var conductor: Conductor
     var members: [Int: Member] = [:]
     var began: NIODeadline?
+    private var loadBegan: NIODeadline?
     var stop: SegmentStop?
     private var isOver = false
     /// Warnings of segments already shown: many report the same ones.
@@ -109,8 +110,8 @@ package struct Coordinator: Sendable {
     private mutating func count(_ interval: TimelineInterval, of index: Int, _ now: Now) -> [Action] {
         guard let least = self.terms.leastClients, !self.conductor.hasLoad else { return [] }
         let levels = interval.metrics.filter { $0.name == "clients" && $0.labels["state"] == "connected" }
-        self.up[index] = levels.reduce(0) { $0 + Int($1.gauge?.value ?? 0) }
-        guard self.up.values.reduce(0, +) >= least else { return [] }
+        self.up[index] = levels.reduce(0) { $0 &+ Int(bounded: $1.gauge?.value ?? 0) }
+        guard self.up.values.reduce(0, &+) >= least else { return [] }
         return self.act(self.conductor.enough(), now)
     }
 
@@ -160,6 +161,13 @@ package struct Coordinator: Sendable {
         where !member.isDone && !member.isStalled && now.uptime - member.heard >= Self.patience {
             self.members[index]?.isStalled = true
             actions.append(.warn("\(member.name) has been silent for \(Self.seconds(Self.patience)) s"))
+        }
+        if let began = self.loadBegan, let longest = self.terms.longest, now.uptime - began >= longest {
+            // Pings alone keep the connection of a segment that does nothing more.
+            for (index, member) in self.members.sorted(by: { $0.key < $1.key })
+            where !member.isDone && member.ending == nil && now.uptime - member.heard >= Self.patience {
+                actions += self.lose(index, "it did not end", now)
+            }
         }
         guard self.began == nil, self.failure == nil, now.uptime >= self.terms.joinBy else { return actions }
         let missing = (0..<self.terms.segments).filter { self.members[$0] == nil }
@@ -229,7 +237,9 @@ package struct Coordinator: Sendable {
             self.began = now.uptime
             return [.say("all \(self.terms.segments) segments are ready")]
                 + self.present.map { .tell(.start(at: now.realtime + Self.lead), $0.address) }
-        case .load: return self.present.map { .tell(.load(at: now.realtime + Self.lead), $0.address) }
+        case .load:
+            self.loadBegan = now.uptime
+            return self.present.map { .tell(.load(at: now.realtime + Self.lead), $0.address) }
         case .complete(let group): return self.present.map { .tell(.complete(group: group), $0.address) }
         }
     }
@@ -241,6 +251,9 @@ package struct Coordinator: Sendable {
         self.isOver = true
         return [.over]
     }
+
+    /// Whether all segments that have not ended have been silent for so long that they are stalled.
+    package var isStill: Bool { self.members.values.allSatisfy { $0.isDone || $0.isStalled } }
 
     /// Gives up waiting for segments that do not end.
     package mutating func abandon() -> [Action] {

@@ -71,18 +71,40 @@ package final class CoordinatorServer: Sendable {
         var configuration = BrokerConfiguration(host: "127.0.0.1", port: 0)
         configuration.listeners = [BrokerListener(tls == nil ? .tcp : .tls, port: port, host: host)]
         configuration.maximumPacketSize = Self.mostBytes
-        if let credentials {
-            let user = BrokerAccess.User(password: Array(credentials.password.utf8))
-            configuration.access = BrokerAccess(users: [credentials.user: user])
-            configuration.access.scram = .sha256
-        }
+        let own = CoordinationCredentials(user: Self.secret(), password: Self.secret())
+        configuration.access = try Self.access(own, credentials)
         let broker = try await BrokerServer.start(configuration, tls: tls)
         do {
-            return try await self.connected(broker, credentials)
+            return try await self.connected(broker, own)
         } catch {
             await broker.stop()
             throw error
         }
+    }
+
+    private static func secret() -> String {
+        (0..<2).map { _ in String(UInt64.random(in: 0...UInt64.max), radix: 16) }.joined()
+    }
+
+    /// Segments report, send files and hear orders; orders come from the coordinator's own client alone.
+    private static func access(
+        _ own: CoordinationCredentials,
+        _ credentials: CoordinationCredentials?
+    ) throws -> BrokerAccess {
+        let segment = BrokerAccess.User(
+            password: Array((credentials?.password ?? "").utf8),
+            publishes: try CoordinationTopic.filters.map { try TopicFilter(validating: $0) },
+            subscribes: [try TopicFilter(validating: CoordinationTopic.orders)]
+        )
+        var access = BrokerAccess(
+            users: [own.user: BrokerAccess.User(password: Array(own.password.utf8))],
+            allowsAnonymous: credentials == nil
+        )
+        access.anonymous = segment
+        guard let credentials else { return access }
+        access.users[credentials.user] = segment
+        access.scram = .sha256
+        return access
     }
 
     /// A part of a file with its properties, or an interval with all its histograms.
@@ -90,18 +112,18 @@ package final class CoordinatorServer: Sendable {
 
     private static func connected(
         _ broker: BrokerServer,
-        _ credentials: CoordinationCredentials?
+        _ own: CoordinationCredentials
     ) async throws -> CoordinatorServer {
         var configuration = MQTTClientConfiguration(host: "127.0.0.1", port: UInt16(broker.port))
         configuration.version = .v5
-        configuration.clientID = "clamor-coordinator"
+        configuration.clientID = Self.secret()
         configuration.receiveMaximum = 1_024
         // Both ends are in this process, which may be stopped for a while.
         configuration.keepAlive = 0
         configuration.limits.inbox = 8_192
         configuration.limits.inboxBytes = 64 << 20
         configuration.limits.messages = 65_535
-        configuration.authentication = credentials.map { .scramSHA256(user: $0.user, password: $0.password) }
+        configuration.authentication = .scramSHA256(user: own.user, password: own.password)
         let client = MQTTClient(configuration)
         try await client.connect()
         try await client.subscribe(CoordinationTopic.filters.map { Subscription(filter: $0, qos: .atLeastOnce) })

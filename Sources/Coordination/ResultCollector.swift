@@ -36,10 +36,10 @@ package final class ResultCollector {
 
     package func begin() -> Step {
         if let file = self.files.first(where: { !$0.isSafe }) {
-            return .failed("it offers a file with the name '\(file.name)', which no result has")
+            return .failed("it offers a file with the name '\(OneLine.of(file.name, most: 100))', which no result has")
         }
         guard Set(self.files.map(\.name)).count == self.files.count,
-            self.files.reduce(0, { $0.addingReportingOverflow($1.length).partialValue }) <= Self.most
+            self.files.allSatisfy({ $0.length <= Self.most }), self.files.reduce(0, { $0 + $1.length }) <= Self.most
         else { return .failed("it offers files twice, or more than \(Self.most >> 30) GiB") }
         do {
             try FileManager.default.createDirectory(atPath: self.directory, withIntermediateDirectories: true)
@@ -116,11 +116,9 @@ extension ResultFile {
         self.init(name: String(path.split(separator: "/").last ?? ""), length: length, sha256: digest.finalize().hex)
     }
 
-    /// The files of a segment's results that a merge reads; percentile tables and pages are made anew from them.
+    /// The files of a segment's results that a merge reads.
     package static func all(in directory: String) -> [ResultFile] {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
-        return names.sorted().filter { name in [".json", ".csv", ".hlog"].contains { name.hasSuffix($0) } }
-            .compactMap { ResultFile(path: "\(directory)/\($0)") }
+        self.names.sorted().compactMap { ResultFile(path: "\(directory)/\($0)") }
     }
 
     /// A part of the file in a directory; `nil` after its end, or if it cannot be read.

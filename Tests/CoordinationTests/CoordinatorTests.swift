@@ -11,7 +11,7 @@ private struct Stage {
 
     static let plan = "2:abc"
 
-    init(_ segments: Int, run: String = "nightly", continues: Bool = false, least: Int? = nil) {
+    init(_ segments: Int, run: String = "nightly", continues: Bool = false, least: Int? = nil, longest: Int64? = nil) {
         var terms = Coordinator.Terms(
             version: "1.0",
             run: run,
@@ -22,6 +22,7 @@ private struct Stage {
             continuesWithoutLost: continues
         )
         terms.leastClients = least
+        terms.longest = longest.map { .seconds($0) }
         self.coordinator = Coordinator(terms)
     }
 
@@ -237,6 +238,29 @@ struct CoordinatorTests {
         #expect(!stage.coordinator.collected(1, words: nil, at: stage.now).isOver)
         #expect(stage.coordinator.lost.isEmpty)
         #expect(stage.coordinator.collected(0, words: nil, at: stage.now).isOver)
+    }
+
+    @Test("a segment that is silent beyond the longest run is lost, and one that still speaks is waited for")
+    func silent() {
+        var stage = Stage(2, continues: true, longest: 60)
+        _ = stage.begin(2)
+        // Clients connect for as long as they need.
+        stage.seconds += 100
+        for index in 0..<2 { _ = stage.take(.settled, of: index) }
+        stage.seconds += 59
+        _ = stage.take(.echo(sent: 1), of: 0)
+        #expect(stage.coordinator.tick(stage.now).warnings == ["segment 2 (host2) has been silent for 10 s"])
+        #expect(!stage.coordinator.isStill)
+        stage.seconds += 1
+        #expect(
+            stage.coordinator.tick(stage.now).warnings == ["segment 2 (host2): it did not end 160 s after the begin"]
+        )
+        #expect(stage.coordinator.lost == [1: "host2: it did not end 160 s after the begin"])
+        #expect(!stage.coordinator.tick(stage.now).isOver)
+        // The other one falls silent as well, and nothing moves any more.
+        stage.seconds += 10
+        let last = stage.coordinator.tick(stage.now)
+        #expect(stage.coordinator.isStill && last.isOver)
     }
 
     @Test("a ready segment that was away before the begin is still ready")

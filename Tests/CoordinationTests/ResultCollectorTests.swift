@@ -6,10 +6,12 @@ import Testing
 struct ResultCollectorTests {
     private static let sizes = [0, 1, ResultCollector.part, ResultCollector.part + 1, 3 * ResultCollector.part]
 
+    private static let names = ["clients.csv", "latency.hlog", "ledger.csv", "metrics.csv", "run.json"]
+
     private static func folder() throws -> ScratchFolder {
         let folder = try ScratchFolder()
-        for (number, size) in self.sizes.enumerated() {
-            try folder.write(String(repeating: "\(number)", count: size), to: "file\(number).csv")
+        for (name, size) in zip(self.names, self.sizes) {
+            try folder.write(String(repeating: "x", count: size), to: name)
         }
         return folder
     }
@@ -43,10 +45,10 @@ struct ResultCollectorTests {
         let (source, target) = (try Self.folder(), try ScratchFolder())
         let files = ResultFile.all(in: source.path)
         _ = try self.fetch(ResultCollector(files, into: target.path), from: source)
-        try target.write("x", to: "file1.csv")
-        try target.write("", to: "file4.csv")
+        try target.write("y", to: "latency.hlog")
+        try target.write("", to: "run.json")
         let steps = try self.fetch(ResultCollector(files, into: target.path), from: source)
-        #expect(steps.first == .want(file: "file1.csv", offset: 0))
+        #expect(steps.first == .want(file: "latency.hlog", offset: 0))
         #expect(ResultFile.all(in: target.path) == files)
     }
 
@@ -64,9 +66,10 @@ struct ResultCollectorTests {
     }
 
     @Test(
-        "no file leaves its directory",
+        "nothing but the files that a merge reads is taken",
         arguments: [
-            "../run.json", "/etc/passwd", ".hidden", "a/b.csv", "", "a b", "ü.csv", String(repeating: "a", count: 101),
+            "../run.json", "/etc/passwd", ".hidden", "a/b.csv", "", "a b", "ü.csv", "evil.sh", "report.html",
+            "latency-connect_duration-phase=total.hgrm", String(repeating: "a", count: 101),
         ]
     )
     func names(_ name: String) throws {
@@ -80,10 +83,10 @@ struct ResultCollectorTests {
     @Test("more bytes than a file was announced with are refused")
     func bounds() throws {
         let target = try ScratchFolder()
-        let collector = ResultCollector([ResultFile(name: "a.csv", length: 2, sha256: "")], into: target.path)
-        #expect(collector.begin() == .want(file: "a.csv", offset: 0))
-        #expect(collector.add([1, 2, 3], of: "a.csv", at: 0) == nil)
-        let large = ResultFile(name: "a.csv", length: ResultCollector.most + 1, sha256: "")
+        let collector = ResultCollector([ResultFile(name: "clients.csv", length: 2, sha256: "")], into: target.path)
+        #expect(collector.begin() == .want(file: "clients.csv", offset: 0))
+        #expect(collector.add([1, 2, 3], of: "clients.csv", at: 0) == nil)
+        let large = ResultFile(name: "clients.csv", length: ResultCollector.most + 1, sha256: "")
         guard case .failed = ResultCollector([large], into: target.path).begin() else {
             return #expect(Bool(false), "a file beyond the limit was accepted")
         }

@@ -65,7 +65,8 @@ extension Broker {
         _ answer: ConnAck,
         now: NIODeadline
     ) {
-        let rules = user.flatMap { self.configuration.access.users[$0] }
+        let access = self.configuration.access
+        let rules = user.map { access.users[$0] } ?? access.anonymous
         if let will = connect.will, rules?.mayPublish(to: will.topic) == false {
             return self.refuse(connection, code: ReasonCode.notAuthorized.rawValue)
         }

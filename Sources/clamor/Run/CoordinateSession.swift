@@ -71,6 +71,8 @@ final class CoordinateSession {
             joinBy: .now() + .nanoseconds(options.joinTimeout),
             continuesWithoutLost: options.onLost == .continue
         )
+        let common = scenario.common
+        terms.longest = common.duration.map { .nanoseconds(common.warmup + $0 + common.drain + options.joinTimeout) }
         terms.leastClients = scenario.common.leastClients?.present(of: self.run.clients)
         self.coordinator = Coordinator(terms)
     }
@@ -222,6 +224,7 @@ final class CoordinateSession {
     /// Ends the wait for segments that do not end after a stop.
     private func abandoned() -> [Coordinator.Action] {
         if self.patience == nil, self.coordinator.failure != nil { self.patience = .now() + Self.lastWait }
+        if self.signals > 0, self.coordinator.isStill { return self.coordinator.abandon() }
         guard let patience = self.patience, .now() >= patience else { return [] }
         return self.coordinator.abandon()
     }
