@@ -1,5 +1,5 @@
 /// A message of the coordinator to a segment.
-package enum SegmentOrder: Hashable, Sendable {
+package enum SegmentOrder: Codable, Hashable, Sendable {
     case welcome(SegmentWelcome)
     /// The segment is not one of the run, or its results were not fetched; the reason.
     case refused(String)
@@ -48,7 +48,7 @@ package struct SegmentWelcome: Codable, Hashable, Sendable {
 }
 
 /// The reason why a run ends before its time.
-package enum SegmentStop: Hashable, Sendable {
+package enum SegmentStop: Codable, Hashable, Sendable {
     /// A signal to the coordinator: a second one ends the drain.
     case ordered
     /// Another segment was lost.

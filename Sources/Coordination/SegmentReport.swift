@@ -2,7 +2,7 @@ package import LoadEngine
 package import Measurement
 
 /// A message of a segment to the coordinator of its run.
-package enum SegmentReport: Hashable, Sendable {
+package enum SegmentReport: Codable, Hashable, Sendable {
     case hello(SegmentHello)
     /// The segment is prepared, and knows the coordinator's clock.
     case ready

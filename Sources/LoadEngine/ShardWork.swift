@@ -92,7 +92,7 @@ extension ShardWork {
 /// Deliveries that operators of a shard have caused, and that listeners of a shard have seen.
 ///
 /// The sum over all shards decides whether the listeners may disconnect.
-package struct DeliveryBalance: Hashable, Sendable {
+package struct DeliveryBalance: Codable, Hashable, Sendable {
     /// Expected deliveries: messages whose fate is known, once for each of their listeners.
     package var expected: Int64
     /// Distinct deliveries seen.
@@ -119,6 +119,11 @@ package struct DeliveryBalance: Hashable, Sendable {
     }
 
     package var isComplete: Bool { self.uncertain == 0 && self.received >= self.expected }
+
+    /// The clocks of another machine differ: it receives the counts alone.
+    private enum CodingKeys: String, CodingKey {
+        case expected, received, uncertain
+    }
 }
 
 /// Operations of one client that go out in one write.

@@ -1,3 +1,5 @@
+import DataEncodings
+
 /// The reason why no mechanism could be chosen: one line with the server's offer and the remedy.
 package enum SASLChoiceError: Error, Hashable, Sendable {
     case nothingOffered
@@ -26,11 +28,11 @@ extension SASLChoiceError: CustomStringConvertible {
         case .nothingOffered: "the server offers no way to log in"
         case .noneShared(let offered): "the server offers \(Self.listed(offered)), none of which can be used here"
         case .notOffered(let name, let offered):
-            "\(SASLError.inOneLine(name)) was requested, but the server offers \(Self.listed(offered))"
-        case .unknown(let name): "\(SASLError.inOneLine(name)) is an unknown mechanism"
+            "\(OneLine.of(name)) was requested, but the server offers \(Self.listed(offered))"
+        case .unknown(let name): "\(OneLine.of(name)) is an unknown mechanism"
         case .plainWithoutTLS:
             "the server accepts the password only in clear, and there is no TLS: require TLS, or allow PLAIN without it"
-        case .noPassword(let name): "\(SASLError.inOneLine(name)) needs a password, and none is given"
+        case .noPassword(let name): "\(OneLine.of(name)) needs a password, and none is given"
         case .noBinding(let offered):
             "channel binding is required, and with \(Self.listed(offered)) both sides have none in common"
         case .bindingStripped(let types):
@@ -43,7 +45,7 @@ extension SASLChoiceError: CustomStringConvertible {
 
     private static func listed(_ names: [String]) -> String {
         guard !names.isEmpty else { return "nothing" }
-        let shown = names.prefix(12).map { SASLError.inOneLine(String($0.prefix(40))) }.joined(separator: ", ")
+        let shown = names.prefix(12).map { OneLine.of(String($0.prefix(40))) }.joined(separator: ", ")
         return names.count > 12 ? "\(shown) and \(names.count - 12) more" : shown
     }
 }

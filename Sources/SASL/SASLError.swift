@@ -1,3 +1,5 @@
+import DataEncodings
+
 /// Why an authentication was given up.
 package enum SASLError: Error, Hashable, Sendable {
     /// The server's message is invalid at this step; the text gives the reason.
@@ -14,28 +16,15 @@ package enum SASLError: Error, Hashable, Sendable {
     /// The error in one line; it contains no secret.
     package var words: String {
         switch self {
-        case .malformed(let what): "the server's authentication data is wrong: \(Self.inOneLine(what))"
+        case .malformed(let what): "the server's authentication data is wrong: \(OneLine.of(what))"
         case .serverNotVerified: "the server did not prove that it knows the password"
-        case .refused(let error): "the server refused the authentication: \(Self.inOneLine(error))"
+        case .refused(let error): "the server refused the authentication: \(OneLine.of(error))"
         case .iterations(let asked, let allowed) where asked < allowed.lowerBound:
             "the server asks for \(asked) rounds of the password's hash, and fewer than \(allowed.lowerBound) are unsafe"
         case .iterations(let asked, let allowed):
             "the server asks for \(asked) rounds of the password's hash, and more than \(allowed.upperBound) are refused"
         case .credentials(let what): what
         }
-    }
-
-    /// Writes control characters, line ends and bidirectional controls as `\u{…}`.
-    static func inOneLine(_ text: String) -> String {
-        var line = ""
-        for scalar in text.unicodeScalars {
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator:
-                line += "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
-            default: line.unicodeScalars.append(scalar)
-            }
-        }
-        return line
     }
 }
 

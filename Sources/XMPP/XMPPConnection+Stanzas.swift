@@ -1,3 +1,4 @@
+import DataEncodings
 import LoopContext
 package import NIOCore
 package import XMPPCodec

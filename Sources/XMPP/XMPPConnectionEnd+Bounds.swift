@@ -1,3 +1,4 @@
+import DataEncodings
 import SASL
 import XMPPCodec
 

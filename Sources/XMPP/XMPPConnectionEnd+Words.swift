@@ -1,3 +1,4 @@
+import DataEncodings
 import SASL
 import Transport
 import XMPPCodec
@@ -146,24 +147,5 @@ extension XMPPPhase {
         case .sasl: "no answer to the login"
         case .bind: "no answer to the binding"
         }
-    }
-}
-
-/// Text of the server's for a line of ours.
-enum OneLine {
-    /// Characters of a text that are shown.
-    static let length = 500
-
-    /// Writes control characters, line ends and bidirectional controls as `\u{…}`.
-    static func of(_ text: String) -> String {
-        var line = ""
-        for scalar in text.unicodeScalars.prefix(Self.length) {
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator:
-                line += "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
-            default: line.unicodeScalars.append(scalar)
-            }
-        }
-        return line
     }
 }

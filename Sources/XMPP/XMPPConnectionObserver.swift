@@ -1,3 +1,4 @@
+import DataEncodings
 package import NIOCore
 package import Transport
 public import XMPPCodec

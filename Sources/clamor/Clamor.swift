@@ -1,4 +1,5 @@
 import ArgumentParser
+import DataEncodings
 import Foundation
 import RunResult
 
@@ -70,6 +71,6 @@ enum Main {
     }
 
     private static func writeError(_ line: String) {
-        FileHandle.standardError.write(Data("\(line)\n".utf8))
+        FileHandle.standardError.write(Data("\(OneLine.of(line, most: 4_000))\n".utf8))
     }
 }

@@ -45,6 +45,18 @@ struct ScenarioVariableTests {
         )
     }
 
+    @Test("variables that name each other do not grow without a bound")
+    func bounded() throws {
+        let names = (0..<40).map { "V\($0)" }
+        let doubled = zip(names, names.dropFirst()).map { "\($1): \"${\($0)}${\($0)}\"" }.joined(separator: ", ")
+        let text = "vars: { V0: xxxxxxxx, \(doubled) }\ngroups: { a: { clients: 1, prefix: \"${V39}\" } }\n"
+        guard case .wrong(let lines) = try ScenarioFile(text).parsed() else {
+            Issue.record("is taken")
+            return
+        }
+        #expect(lines.contains { $0.hasSuffix("variables expand to more than 16 MiB of text") }, "\(lines)")
+    }
+
     @Test("a value that was given and is used nowhere is refused, and what is none too")
     func unused() throws {
         let file = try ScenarioFile("groups: { a: { clients: \"${CLIENTS:-7}\" } }\n")

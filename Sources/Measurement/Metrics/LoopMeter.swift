@@ -1,3 +1,5 @@
+import DataEncodings
+
 /// The recorder of the clients of one event loop.
 ///
 /// It belongs to that loop: it is not `Sendable`, and has no locks and no atomics. Once a second ``swap(_:)`` hands out
@@ -135,7 +137,7 @@ public final class LoopMeter {
     package func error(_ kind: String, at: Int64, count: UInt64 = 1, example: () -> String) {
         let stage = self.stage
         let isMeasured = stage.map { self.stages[$0].measured } ?? (self.atBegin != nil && self.atEnd == nil)
-        self.errors[kind, default: ErrorTally(firstAt: at, example: example())]
+        self.errors[kind, default: ErrorTally(firstAt: at, example: OneLine.of(example()))]
             .add(count, measured: isMeasured, stage: stage)
     }
 

@@ -1,3 +1,4 @@
+import DataEncodings
 import NIOCore
 package import SASL
 public import XMPPCodec

@@ -1,3 +1,5 @@
+import DataEncodings
+
 /// Why a call of a client failed.
 public enum XMPPClientError: Error, Hashable, Sendable {
     /// The configuration or the stanza is invalid; the text gives the reason.

@@ -1,3 +1,4 @@
+import DataEncodings
 import LoopContext
 import NIOCore
 import SASL

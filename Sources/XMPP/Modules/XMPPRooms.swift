@@ -1,3 +1,4 @@
+import DataEncodings
 import NIOCore
 public import XMPPCodec
 

@@ -1,3 +1,4 @@
+import DataEncodings
 import Foundation
 import Measurement
 import Report
@@ -125,6 +126,7 @@ struct ProgressScreen: Sendable {
 
     /// Prints one line to standard error.
     func warn(_ line: String) {
+        let line = OneLine.of(line, most: 4_000)
         // On one terminal with the board, the line is shown there, and printed after the run.
         let isBoardShown = self.board?.isShown ?? false
         if isBoardShown, isatty(STDERR_FILENO) == 1, self.board?.message(line) == true { return }

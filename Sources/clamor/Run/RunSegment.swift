@@ -83,7 +83,8 @@ struct RunSegment {
 
     /// A time of a clock that is CLOCK_MONOTONIC plus an offset.
     static func deadline(_ time: Int64, clockOffset: Int64) -> NIODeadline {
-        .uptimeNanoseconds(UInt64(max(0, time - clockOffset)))
+        let (own, isOver) = time.subtractingReportingOverflow(clockOffset)
+        return .uptimeNanoseconds(UInt64(isOver ? (time < 0 ? 0 : .max) : max(0, own)))
     }
 
     /// The segments' common clock minus CLOCK_MONOTONIC, in nanoseconds.

@@ -7,6 +7,9 @@ struct ScenarioVariables {
     private let environment: [String: String]
     private(set) var own: [String: String] = [:]
     private(set) var used: Set<String> = []
+    /// Bytes that variables have brought into the file's values, which grow exponentially where they name each other.
+    private var expanded = 0
+    private static let most = 16 << 20
 
     init(given: [String: String], environment: [String: String]) {
         self.given = given
@@ -46,7 +49,12 @@ struct ScenarioVariables {
                 // Not echoed: it may be a password.
                 throw QuantityError("a ${ has no '}'; write ${NAME}, or $${ for the signs themselves")
             }
-            result += try self.value(of: String(rest[...end]))
+            let value = try self.value(of: String(rest[...end]))
+            self.expanded += value.utf8.count
+            guard self.expanded <= Self.most else {
+                throw QuantityError("variables expand to more than \(Self.most >> 20) MiB of text")
+            }
+            result += value
             rest = rest[rest.index(after: end)...]
         }
         return result + rest
