@@ -25,9 +25,8 @@ struct Clamor: ParsableCommand {
 enum Main {
     static func main() {
         _ = Descriptors.inherited
-        let arguments = CommandLine.arguments.dropFirst()
         switch Invocation.parse(
-            Array(arguments),
+            SelfProcess.ownArguments,
             environment: ProcessInfo.processInfo.environment,
             checks: Wiring.checks
         ) {

@@ -32,6 +32,18 @@ struct RedactionTests {
         #expect(Redaction.command(line.split(separator: " ").map(String.init)).joined(separator: " ") == expected)
     }
 
+    @Test(
+        "a child's arguments have no value of --set, joined or not",
+        arguments: [
+            ("run f --set RATE=5", "run f --set RATE=***"), ("run f --set=PW2=s3cret", "run f --set=PW2=***"),
+            ("run f --against=A=b=c", "run f --against=A=***"), ("run f.yaml --seed 4", "run f.yaml --seed 4"),
+        ]
+    )
+    func settings(_ line: String, _ expected: String) {
+        let words = line.split(separator: " ").map { Redaction.hideSetting(String($0)) }
+        #expect(words.joined(separator: " ") == expected)
+    }
+
     @Test("are replaced in each URL of a text")
     func text() {
         #expect(

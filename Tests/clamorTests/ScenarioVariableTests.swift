@@ -45,6 +45,33 @@ struct ScenarioVariableTests {
         )
     }
 
+    @Test("a byte order mark in front of a file is no part of it")
+    func mark() throws {
+        let text = "\u{FEFF}groups: { a: { clients: 3 } }\n"
+        #expect(try ScenarioFile(text).scenario("").groups[0].options.clients == 3)
+    }
+
+    @Test(
+        "a variable that reaches a secret key is hidden in the record's command, whatever its name is",
+        arguments: [
+            ("password: '${X}'", true), ("username: '${X}'", false), ("password: '${OWN}'", true),
+            ("psk: 'i:${X}'", true), ("path: '/mqtt?sig=${X}'", true),
+            ("target: 'mqtt://u:${X}@h'", true),
+        ]
+    )
+    func secrets(_ key: String, isHidden: Bool) throws {
+        let tls = key.hasPrefix("psk") ? "mqtts" : key.hasPrefix("path") ? "ws" : "mqtt"
+        let file = try ScenarioFile(
+            "vars: { OWN: \"${X}\" }\ntarget: \(tls)://h\ngroups: { a: { clients: \"${N:-1}\", \(key) } }\n"
+        )
+        for words in ["--set X=ab12cd --set N=2", "--set=X=ab12cd --set=N=2"] {
+            let command = try file.scenario(words).common.redactedCommand.joined(separator: " ")
+            #expect(command.contains("N=2"))
+            #expect(command.contains("ab12cd") == !isHidden, "\(command)")
+            #expect(command.contains("X=***") == isHidden, "\(command)")
+        }
+    }
+
     @Test("variables that name each other do not grow without a bound")
     func bounded() throws {
         let names = (0..<40).map { "V\($0)" }

@@ -120,7 +120,7 @@ struct XMPPOptionsTests {
     func table() throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "users-\(UUID()).csv").path
         defer { try? FileManager.default.removeItem(atPath: path) }
-        try "a@x,one\r\nb@x/phone,two,three\n\nc@x,\n".write(toFile: path, atomically: true, encoding: .utf8)
+        try "\u{FEFF}a@x,one\r\nb@x/phone,two,three\n\nc@x,\n".write(toFile: path, atomically: true, encoding: .utf8)
         let options = try self.options("xmpp login -h a -c 2 -n 1 --users \(path)")
         #expect(
             options.users == [
@@ -134,6 +134,11 @@ struct XMPPOptionsTests {
         )
         try "a@x,one\ns3cret\n".write(toFile: path, atomically: true, encoding: .utf8)
         #expect(self.refusal("xmpp login -h a --users \(path)") == "--users: line 2 of \(path) is not JID,PASSWORD")
+        try "\"a@x\",\"s3cret\"\n".write(toFile: path, atomically: true, encoding: .utf8)
+        #expect(
+            self.refusal("xmpp login -h a --users \(path)")
+                == "--users: line 1 of \(path) is quoted; write JID,PASSWORD as they are"
+        )
     }
 
     private func refusal(_ line: String) -> String? {

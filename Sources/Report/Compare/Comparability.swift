@@ -141,7 +141,11 @@ struct PlanIdentity {
         switch value {
         case .object(let members):
             for (key, member) in members where !self.without.contains(key) {
-                self.add(member, path.isEmpty ? key : "\(path).\(key)")
+                // Earlier versions recorded a digest of a secret, others that it was given.
+                let old = key.replacing(/^(passwords?|psk|path_query|will_message|token_file|headers_[0-9]+)_sha256$/) {
+                    $0.1 == "passwords" ? "password" : $0.1
+                }
+                self.add(old == key ? member : .bool(true), path.isEmpty ? old : "\(path).\(old)")
             }
         case .array(let members):
             for (index, member) in members.enumerated() { self.add(member, "\(path)[\(index)]") }

@@ -19,6 +19,20 @@ package enum Redaction {
         return words
     }
 
+    /// Keys of a scenario file whose values are shown nowhere, or not as a whole.
+    static let secretKeys = Set(
+        OptionTable.all.compactMap { spec -> String? in
+            if case .none = spec.secrecy { return nil }
+            return spec.key?.split(separator: ".").last.map(String.init)
+        }
+    )
+
+    /// Whether a value in a scenario file has a secret; an address with a user may have a password.
+    static func isSecret(_ key: String, _ value: ScenarioValue) -> Bool {
+        if case .text(let text) = value.content, text.contains("://"), text.contains("@") { return true }
+        return self.secretKeys.contains(key)
+    }
+
     /// The value without what is secret of it.
     private static func hidden(_ value: String, _ secrecy: Secrecy) -> String? {
         switch secrecy {
@@ -40,6 +54,16 @@ package enum Redaction {
             name.hasPrefix("CLAMOR_")
             || ["PASS", "SECRET", "TOKEN", "KEY", "PSK"].contains { name.uppercased().contains($0) }
         return isSecret ? "\(name)=\(self.mask)" : self.hideURLSecrets(in: variable)
+    }
+
+    /// `NAME=VALUE`, alone or joined to its option, without the value of a secret variable.
+    ///
+    /// Which variables are secret only the file knows.
+    package static func hideSetting(_ word: String, where isSecret: ((String) -> Bool)? = nil) -> String {
+        let given = word.hasPrefix("--") ? word.drop { $0 != "=" }.dropFirst() : word[...]
+        let name = String(given.prefix { $0 != "=" })
+        guard given.contains("="), isSecret?(name) ?? ScenarioVariables.isName(name) else { return word }
+        return "\(word[..<given.startIndex])\(name)=\(self.mask)"
     }
 
     /// Signed URLs carry their signature in the query.

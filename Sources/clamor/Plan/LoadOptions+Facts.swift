@@ -84,11 +84,8 @@ extension LoadOptions {
 
     private func addTransport(to facts: inout PlanFacts) {
         if let webSocket = self.transport.webSocket {
-            let query = webSocket.path.firstIndex(of: "?").map { webSocket.path[$0...].utf8 }
-            facts.digest("path.query", query, .record)
-            for (index, header) in webSocket.headers.enumerated() {
-                facts.digest("headers_\(index + 1)", "\(header.name): \(header.value)".utf8, .record)
-            }
+            facts.secret("path.query", isGiven: webSocket.path.contains("?"))
+            for index in webSocket.headers.indices { facts.secret("headers_\(index + 1)", isGiven: true) }
         }
         guard let tls = self.transport.tls else { return }
         facts.file("ca_file", tls.caFile, .record)
@@ -101,7 +98,7 @@ extension LoadOptions {
                 facts.file("pin_\(index + 1)", pin, .record)
             }
         }
-        facts.digest("psk", tls.psk.map { Array($0.identity.utf8) + [0] + $0.key }, .record)
+        facts.secret("psk", isGiven: tls.psk != nil)
         let usual = TransportOptions.TLS()
         if tls.versions != usual.versions {
             facts.texts("tls_version", [tls.versions.lowerBound, tls.versions.upperBound].map(\.rawValue), .record)

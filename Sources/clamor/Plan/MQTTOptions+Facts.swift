@@ -26,7 +26,7 @@ extension MQTTOptions {
             facts.text("client_id", self.kind == .sub ? self.subscriberID : self.publisherID)
             if self.kind == .pubsub { facts.text("subscriber_id", self.subscriberID) }
         }
-        facts.digest("password", self.password?.utf8, .record)
+        facts.secret("password", isGiven: self.password != nil)
         facts.text("rows", self.rows?.digest, .schedule)
         switch self.auth {
         case .password: break
@@ -35,7 +35,8 @@ extension MQTTOptions {
             facts.text("auth", "aliyun", .schedule)
             facts.text("group_id", aliyun.groupID)
             facts.text("instance_id", aliyun.instanceID)
-            facts.digest("token_file", aliyun.tokens?.utf8)
+            facts.digest("token_file", aliyun.tokens?.utf8, .schedule)
+            facts.secret("token_file", isGiven: aliyun.tokens != nil)
         }
     }
 
@@ -49,7 +50,8 @@ extension MQTTOptions {
     private func addWill(to facts: inout PlanFacts) {
         guard let will = self.will else { return }
         facts.text("will.topic", will.topic, .schedule)
-        if !will.message.isEmpty { facts.digest("will.message", will.message) }
+        if !will.message.isEmpty { facts.digest("will.message", will.message, .schedule) }
+        facts.secret("will.message", isGiven: !will.message.isEmpty)
         facts.integer("will.qos", will.qos, unless: 0)
         facts.flag("will.retain", will.retain)
         facts.seconds("will.delay", will.properties.willDelayInterval)

@@ -92,6 +92,11 @@ struct PlanFacts {
         if let value { self.add(path, .digest(Array(value)), place) }
     }
 
+    /// That a secret was given; a hash without salt would let a reader of the record try words.
+    mutating func secret(_ path: String, isGiven: Bool) {
+        if isGiven { self.add(path, .flag(true), .record) }
+    }
+
     /// A file by its contents; one of each client by its name, since folders differ between hosts.
     mutating func file(_ path: String, _ file: String?, _ place: PlanFact.Place = .both) {
         guard let file else { return }

@@ -14,9 +14,8 @@ extension XMPPOptions {
         } else {
             let names = self.users.map { "\($0.local)@\($0.domain)/\($0.resource)\n" }
             facts.digest("users", names.joined().utf8)
-            facts.digest("passwords", self.users.map { "\($0.password)\n" }.joined().utf8, .record)
         }
-        if !self.password.isEmpty { facts.digest("password", self.password.utf8, .record) }
+        facts.secret("password", isGiven: !self.users.isEmpty || !self.password.isEmpty)
         facts.text("tls", self.tls.rawValue, unless: usual.tls.rawValue, .schedule)
         switch self.kind {
         case .muc:

@@ -25,8 +25,13 @@ final class SelfProcess: Sendable {
         environment: [String: String] = [:]
     ) throws {
         self.process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-        self.process.arguments = arguments
         var all = ProcessInfo.processInfo.environment
+        // Any user of the host sees the arguments of a process, and none but this one its environment.
+        let shown = Redaction.command(arguments.map { Redaction.hideSetting($0) })
+        self.process.arguments = shown
+        if shown != arguments, let text = try? JSONEncoder().encode(arguments) {
+            all[Self.argumentsName] = String(decoding: text, as: UTF8.self)
+        }
         // Only the parent writes the summary.
         all["GITHUB_STEP_SUMMARY"] = nil
         self.process.environment = all.merging(environment) { $1 }
@@ -38,6 +43,18 @@ final class SelfProcess: Sendable {
         self.output = fromChild?.fileHandleForReading
         self.errors = errorsOfChild?.fileHandleForReading
         try self.process.run()
+    }
+
+    private static let argumentsName = "CLAMOR_ARGUMENTS"
+
+    /// The arguments of this process: those of its parent's ``init(_:input:output:errors:environment:)``, if they have
+    /// secrets.
+    static var ownArguments: [String] {
+        let isHidden = CommandLine.arguments.contains { $0.contains(Redaction.mask) }
+        let given = isHidden ? ProcessInfo.processInfo.environment[self.argumentsName] : nil
+        unsetenv(self.argumentsName)
+        let hidden = given.flatMap { try? JSONDecoder().decode([String].self, from: Data($0.utf8)) }
+        return hidden ?? Array(CommandLine.arguments.dropFirst())
     }
 
     private static func pipe(_ stream: Stream) -> Pipe? { stream == .piped ? Pipe() : nil }

@@ -69,7 +69,10 @@ package struct ScenarioReader {
         var reader = ScenarioReader(variables, overrides.environment, overrides.checks)
         reader.opposed = Set(opposed.keys)
         let options = reader.read(text, source, &overrides)
-        guard let options, reader.problems.isEmpty else { return .wrong(reader.lines) }
+        guard var options, reader.problems.isEmpty else { return .wrong(reader.lines) }
+        let command = options.common.redactedCommand
+        let secrets = reader.variables.secrets
+        options.common.redactedCommand = command.map { Redaction.hideSetting($0, where: secrets.contains) }
         return .scenario(options)
     }
 

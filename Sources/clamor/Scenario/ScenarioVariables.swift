@@ -7,6 +7,12 @@ struct ScenarioVariables {
     private let environment: [String: String]
     private(set) var own: [String: String] = [:]
     private(set) var used: Set<String> = []
+    /// Whether the value that is resolved is that of a secret key.
+    fileprivate var isSecret = false
+    /// Variables in the values of secret keys, and those that the file's defaults of such variables name.
+    private(set) var secrets: Set<String> = []
+    private var sources: [String: Set<String>] = [:]
+    private var latest: Set<String> = []
     /// Bytes that variables have brought into the file's values, which grow exponentially where they name each other.
     private var expanded = 0
     private static let most = 16 << 20
@@ -19,9 +25,16 @@ struct ScenarioVariables {
     /// Variables of `--set` that no value uses.
     var unused: [String] { self.given.keys.filter { !self.used.contains($0) }.sorted() }
 
-    /// Adds a default of a file; a default of the including file overrides it.
+    /// Adds a default of a file, as it was resolved last; a default of the including file overrides it.
     mutating func add(_ name: String, _ value: String) {
-        if self.own[name] == nil { self.own[name] = value }
+        guard self.own[name] == nil else { return }
+        self.own[name] = value
+        self.sources[name] = self.latest
+    }
+
+    private mutating func note(secret name: String) {
+        guard self.secrets.insert(name).inserted else { return }
+        for source in self.sources[name] ?? [] { self.note(secret: source) }
     }
 
     static func isName(_ name: some StringProtocol) -> Bool {
@@ -33,6 +46,7 @@ struct ScenarioVariables {
     ///
     /// - Throws: what is wrong with one of them.
     mutating func resolve(_ text: String) throws(QuantityError) -> String {
+        self.latest = []
         var result = ""
         var rest = text[...]
         while let start = rest.firstRange(of: "${") {
@@ -69,6 +83,8 @@ struct ScenarioVariables {
             throw QuantityError("a variable's name is letters, digits and _; write ${NAME} or ${NAME:-value}")
         }
         self.used.insert(name)
+        self.latest.insert(name)
+        if self.isSecret { self.note(secret: name) }
         if let value = self.given[name] ?? self.own[name] ?? self.environment[name] { return value }
         if let parts { return String(inner[parts.upperBound...]) }
         throw QuantityError("${\(name)} has no value; give --set \(name)=..., or write ${\(name):-value}")
@@ -92,7 +108,12 @@ extension ScenarioReader {
         case .list(let values): value.content = .list(values.map { self.resolved($0) })
         case .mapping(let entries):
             value.content = .mapping(
-                entries.map { ScenarioValue.Entry(key: $0.key, place: $0.place, value: self.resolved($0.value)) }
+                entries.map { entry in
+                    let outer = self.variables.isSecret
+                    defer { self.variables.isSecret = outer }
+                    self.variables.isSecret = outer || Redaction.isSecret(entry.key, entry.value)
+                    return ScenarioValue.Entry(key: entry.key, place: entry.place, value: self.resolved(entry.value))
+                }
             )
         }
         return value
