@@ -90,6 +90,19 @@ package struct LoadPlan: Sendable {
         [self.warmup, self.measure, self.drain, self.closeGrace] + self.stages.flatMap { [$0.start, $0.end] }
     }
 
+    /// The end of the pacing interval of the last operation under the limit, since the start of the load; `nil` without
+    /// due times or a limit.
+    var pacedEnd: TimeAmount? {
+        guard let limit = self.limit, self.operators > 0, case .open(let pace) = self.pace else { return nil }
+        var next = limit
+        if case .shaped(let load) = pace, case .bursts(let size) = load.arrivals {
+            let size = UInt64(max(1, size))
+            next = limit / size * size &+ (limit.isMultiple(of: size) ? 0 : size)
+        }
+        let end = OperationSchedule(pace: pace, clients: self.operators).due(next)
+        return end == OperationSchedule.never ? nil : end
+    }
+
     /// Operations that belong to `client` under the limit: operation k belongs to client k mod n.
     package func limit(ofOperator client: Int) -> UInt64? {
         self.limit.map { limit in

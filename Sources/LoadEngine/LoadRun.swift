@@ -33,7 +33,7 @@ package actor LoadRun<Observer: RunObserver> {
     /// - Parameters:
     ///   - groups: at least one.
     ///   - events: the shards report there, and a stop of the run arrives there.
-    ///   - patience: how long a run without any connection continues, if clients reconnect by themselves.
+    ///   - patience: how long a run without any connection continues at least, if clients reconnect by themselves.
     ///   - startAt: when the first connect is due, if that is to come; `nil`: at once.
     ///   - awaitOthers: called once, when the load could begin; it then begins with ``RunEvent/begin(at:)``. `nil`: the
     ///     run waits for no other process.
@@ -140,10 +140,21 @@ package actor LoadRun<Observer: RunObserver> {
         }
     }
 
-    /// Ends the load when all active operators have spent their limits.
+    /// Ends the load when all active operators have spent their limits, and the time of the last operation is over.
     private func checkSpent() async {
         let operating = self.groups.filter(\.operates)
-        if !operating.isEmpty, operating.allSatisfy(\.isSpent) { await self.endLoad(.planned) }
+        // A segment without operators of its own has spent nothing.
+        guard self.stop == nil, operating.contains(where: { $0.spentShards > 0 }), operating.allSatisfy(\.isSpent)
+        else { return }
+        let paced = operating.compactMap(\.plan.pacedEnd).max()
+        if let end = paced.flatMap({ time in self.loadBegan.map { $0 + time } }) {
+            guard self.clock.now >= end else { return self.lookAt(end) }
+            // Rates are over the time in which operations were due.
+            if let measured = self.measured, operating.allSatisfy({ $0.plan.pacedEnd != nil }) {
+                self.measured = measured.clamped(to: measured.lowerBound..<max(measured.lowerBound, end))
+            }
+        }
+        await self.endLoad(.planned)
     }
 
     /// Begins the load when every group that it waits for has settled; without any connected client there is no load.
@@ -237,6 +248,7 @@ package actor LoadRun<Observer: RunObserver> {
         }
         if self.stop == nil, let end = self.measured?.upperBound, now >= end { await self.endLoad(.planned) }
         if self.stop == nil { await self.checkDeserted(now) }
+        await self.checkSpent()
         guard let deadline = self.drainDeadline else { return }
         if now >= deadline, !self.drainEnded {
             self.drainEnded = true
@@ -339,7 +351,8 @@ package actor LoadRun<Observer: RunObserver> {
             }
             let since = self.groups[group].emptySince ?? now
             self.groups[group].emptySince = since
-            if !self.groups[group].group.reconnects || now >= since + self.patience {
+            let patience = max(self.patience, self.groups[group].group.returnTime)
+            if !self.groups[group].group.reconnects || now >= since + patience {
                 self.groups[group].loss = .everyConnectionLost
             }
         }

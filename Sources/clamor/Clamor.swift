@@ -41,21 +41,21 @@ enum Main {
         case .broker(let options): self.perform { await BrokerService(options).perform() }
         case .proxy(let options): self.perform { await ProxyService(options).perform() }
         case .doctor(let options): self.perform { await DoctorSession(options).perform() }
-        case .draft(let draft): exit(draft.write(ProgressScreen(quiet: false, json: false)).rawValue)
-        case .report(let options): exit(ReportSession(options).perform().rawValue)
+        case .draft(let draft): self.leave(draft.write(ProgressScreen(quiet: false, json: false)))
+        case .report(let options): self.leave(ReportSession(options).perform())
         case .capacity(let options): self.perform { await CapacitySession(options).perform() }
         case .calibrate(let options): self.perform { await CalibrateSession(options).perform() }
-        case .merge(let options): exit(MergeSession(options).perform().rawValue)
-        case .compare(let options): exit(CompareSession(options).perform().rawValue)
+        case .merge(let options): self.leave(MergeSession(options).perform())
+        case .compare(let options): self.leave(CompareSession(options).perform())
         case .text(let text):
-            print(text)
-            exit(ExitStatus.success.rawValue)
+            ProgressScreen(quiet: false, json: false).write(text + "\n")
+            self.leave(.success)
         case .refused(let lines):
             for line in lines { self.writeError(line) }
-            exit(ExitStatus.usage.rawValue)
+            self.leave(.usage)
         case .wrong(let lines):
             for line in lines { self.writeError(line) }
-            exit(ExitStatus.dataError.rawValue)
+            self.leave(.dataError)
         }
     }
 
@@ -65,8 +65,15 @@ enum Main {
     /// and SIGINT would kill the program instead of ending the run.
     private static func perform(_ work: @escaping @Sendable () async -> ExitStatus) -> Never {
         Signals.block()
-        Task { exit(await work().rawValue) }
+        Task { self.leave(await work()) }
         while true { pause() }
+    }
+
+    /// A result that standard output did not take is no success.
+    private static func leave(_ status: ExitStatus) -> Never {
+        guard let words = ProgressScreen.outputError else { exit(status.rawValue) }
+        self.writeError("clamor: standard output: \(words)")
+        exit(ExitStatus.first([status, .cannotCreate]).rawValue)
     }
 
     private static func writeError(_ line: String) {

@@ -46,7 +46,7 @@ extension Integration {
 
         @Test(
             "a broker that dies in mid-run is 69, at once without --reconnect",
-            arguments: ["", "--reconnect 100000"]
+            arguments: ["", "--reconnect 3"]
         )
         func brokerDies(_ flags: String) async throws {
             try await ClamorBinary.with(["broker", "-p", "0"]) { broker in
@@ -65,6 +65,50 @@ extension Integration {
                 #expect(run.record.books.allSatisfy { $0.balances })
                 #expect(try timeline(run).contains { $0.contains(",measure,publish_sent,") })
             }
+        }
+
+        @Test(
+            "a result that standard output does not take is no success; a closed pipe is no error",
+            arguments: ["doctor --json", "init fleet --out -", "--help", "pub -h embedded -c 1 -L 1 --json"]
+        )
+        func fullOutput(_ words: String) async throws {
+            let folder = try ScratchFolder()
+            let flags = words.hasPrefix("pub") ? " --out \(folder.path("out"))" : ""
+            func status(_ redirection: String) async throws -> RunningProgram.Ending {
+                let line = "\"$0\" \(words)\(flags)\(redirection)"
+                return try await RunningProgram("/bin/bash", ["-c", line, ClamorBinary.path]).ended()
+            }
+            let full = try await status(" > /dev/full")
+            #expect(full.status == 73)
+            #expect(full.errors.hasSuffix("clamor: standard output: No space left on device\n"))
+            try? FileManager.default.removeItem(atPath: folder.path("out"))
+            let closed = try await status(" | true; exit ${PIPESTATUS[0]}")
+            #expect([0, 141].contains(closed.status), "\(closed.errors)")
+        }
+
+        /// 12 attempts, one second apart: longer than the 10 s that a run waits at least.
+        @Test("a server that is away for as long as the reconnects last does not end the run")
+        func serverAway() async throws {
+            let port = try ReservedPort()
+            let number = port.port
+            port.release()
+            func broker() throws -> RunningProgram { try ClamorBinary.start(["broker", "-p", "\(number)"]) }
+            let first = try broker()
+            defer { first.send(SIGKILL) }
+            _ = try await first.line()
+            var second: RunningProgram?
+            defer { second?.send(SIGKILL) }
+            let line = "pub -p \(number) -c 3 -q 1 --rate 30/s --duration 18s --reconnect 20"
+            let run = try await ClamorRun.of(line) { program in
+                try await program.line { $0.contains(" measure ") && !$0.contains("sent 0/s") }
+                first.send(SIGKILL)
+                try await program.lines { $0.count { $0.contains("0/3 clients") } >= 12 }
+                second = try broker()
+                _ = try await second?.line()
+            }
+            #expect(run.status == 0, "\(run.ending.errors)")
+            #expect(!run.record.reasonCodes.contains("connections-lost"))
+            #expect(run.record.count("reconnects") >= 3)
         }
 
         private func timeline(_ run: ClamorRun) throws -> [Substring] {

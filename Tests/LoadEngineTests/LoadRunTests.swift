@@ -145,6 +145,38 @@ struct LoadRunTests {
         #expect(run.observer.ended.map(\.sent).reduce(0, +) == 50)
     }
 
+    @Test("the time of a limit lasts to the end of its last operation's interval", arguments: [1, 2, 50] as [UInt64])
+    func pacedLimit(_ limit: UInt64) throws {
+        let plan = LoadPlan(operators: 1, pace: .open(.rate(perSecond: 2)), limit: limit, measure: nil)
+        let run = try TestRun(plan, shards: 1) { work in
+            work.onConnect = { work.comesUp($0) }
+            work.answersAtOnce = true
+        }
+        let outcome = try run.perform()
+        let measured = try #require(outcome.measured)
+        #expect(measured.upperBound - measured.lowerBound == .milliseconds(500 * Int64(limit)))
+        #expect(outcome.ended >= measured.upperBound)
+    }
+
+    @Test(
+        "bursts too, of which the last need not be whole, and a curve that ends with the limit",
+        arguments: [(4, .bursts(of: 4), 2_000), (5, .bursts(of: 4), 4_000), (20, .even, nil)]
+            as [(UInt64, ShapedLoad.Arrivals, Int64?)]
+    )
+    func shapedLimit(_ limit: UInt64, _ arrivals: ShapedLoad.Arrivals, _ milliseconds: Int64?) throws {
+        let shape = ShapedLoad(RateCurve([.init(length: .seconds(10), from: 2, to: 2)]), arrivals)
+        let plan = LoadPlan(operators: 1, pace: .open(.shaped(shape)), limit: limit, measure: nil)
+        let run = try TestRun(plan, shards: 1) { work in
+            work.onConnect = { work.comesUp($0) }
+            work.answersAtOnce = true
+        }
+        let outcome = try run.perform()
+        #expect(outcome.stop == .planned)
+        let measured = try #require(outcome.measured)
+        guard let milliseconds else { return }
+        #expect(measured.upperBound - measured.lowerBound == .milliseconds(milliseconds))
+    }
+
     @Test("a limit smaller than the number of operators ends the run too")
     func smallLimit() throws {
         let plan = LoadPlan(operators: 5, pace: .closed, limit: 2, measure: nil, drain: .seconds(30))

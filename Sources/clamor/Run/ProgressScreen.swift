@@ -2,6 +2,7 @@ import DataEncodings
 import Foundation
 import Measurement
 import Report
+import Synchronization
 
 /// The output of a running command: progress to standard output, warnings to standard error.
 struct ProgressScreen: Sendable {
@@ -134,6 +135,21 @@ struct ProgressScreen: Sendable {
         Self.write("clamor: \(line)\n", to: .standardError)
     }
 
-    /// Errors are ignored: a closed pipe, as with `| head`, ends the output and not the run.
-    private static func write(_ text: String, to file: FileHandle) { try? file.write(contentsOf: Data(text.utf8)) }
+    private static let outputCode = Mutex<Int32>(0)
+
+    /// Why standard output did not take all; a closed pipe, as with `| head`, ends the output and is no error.
+    static var outputError: String? {
+        let code = self.outputCode.withLock(\.self)
+        return code == 0 ? nil : String(cString: strerror(code))
+    }
+
+    private static func write(_ text: String, to file: FileHandle) {
+        do {
+            try file.write(contentsOf: Data(text.utf8))
+        } catch {
+            let code = errno
+            guard file === FileHandle.standardOutput, code != EPIPE, code != EAGAIN else { return }
+            self.outputCode.withLock { $0 = code }
+        }
+    }
 }

@@ -218,7 +218,10 @@ extension RunGroup {
         )
         load.prepare(handles, plan: plan)
         self.prepared?.handles = handles
-        return LoadGroup(plan: plan, shards: handles, reconnects: load.comesBack, exchange: self.exchange)
+        var group = LoadGroup(plan: plan, shards: handles, reconnects: load.comesBack, exchange: self.exchange)
+        let attempts = Double(self.options.reconnects) * Double(self.options.reconnectPeriod)
+        group.returnTime = .nanoseconds(Int64(bounded: attempts))
+        return group
     }
 
     private func plan(seed: UInt64) -> LoadPlan {
