@@ -16,7 +16,7 @@ package enum ExitStatus: Int32, Sendable, CaseIterable {
     /// Every connect attempt failed, all connections were lost and no reconnect succeeded, or the server stopped
     /// answering for good.
     case unavailable = 69
-    /// SIGINT or SIGTERM before the planned end.
+    /// SIGINT, SIGTERM or SIGHUP before the planned end.
     case interrupted = 105
     /// With `--strict`: the ledger could not account for every message.
     case unreconciled = 97

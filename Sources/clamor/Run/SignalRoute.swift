@@ -1,7 +1,7 @@
 import LoadEngine
 import Synchronization
 
-/// Routes SIGINT and SIGTERM to the run, and to tasks before and after it.
+/// Routes SIGINT, SIGTERM and SIGHUP to the run, and to tasks before and after it.
 ///
 /// The first signal ends the load in an orderly way, the second closes everything. Clean-up after the run continues
 /// until the second.

@@ -2,7 +2,7 @@ import CPosix
 import Foundation
 import Synchronization
 
-/// SIGINT and SIGTERM as events, and what the terminal asks of the board.
+/// SIGINT, SIGTERM and SIGHUP as events, and what the terminal asks of the board.
 ///
 /// They are blocked in every thread and awaited in one, so no code runs in a signal handler.
 enum Signals {
@@ -15,6 +15,8 @@ enum Signals {
 
     private struct State {
         var isAwaited = false
+        /// Whether a signal to end has come.
+        var hasEnded = false
         var number = 0
         var listeners: [Int: AsyncStream<Int32>.Continuation] = [:]
         var terminal: AsyncStream<TerminalEvent>.Continuation?
@@ -84,14 +86,28 @@ enum Signals {
         case SIGTSTP:
             // Without a board the process stops as if the signal were not blocked.
             if terminal == nil { kill(getpid(), SIGSTOP) } else { terminal?.yield(.stop) }
-        default: for listener in listeners { listener.yield(signal) }
+        default:
+            // The kernel and the shell both tell of a terminal that is gone: SIGHUP is no second signal.
+            let isRepeated = Self.state.withLock { state in
+                defer { state.hasEnded = true }
+                return state.hasEnded && signal == SIGHUP
+            }
+            if !isRepeated { for listener in listeners { listener.yield(signal) } }
         }
     }
 
     private static var set: sigset_t {
         var set = sigset_t()
         sigemptyset(&set)
-        for signal in [SIGINT, SIGTERM, SIGWINCH, SIGTSTP] { sigaddset(&set, signal) }
+        for signal in [SIGINT, SIGTERM, SIGWINCH, SIGTSTP] + self.hangup { sigaddset(&set, signal) }
         return set
     }
+
+    /// A terminal that is gone ends the run in good order, unless `nohup` started it.
+    private static let hangup: [Int32] = {
+        let before = unsafeBitCast(signal(SIGHUP, SIG_DFL), to: Int.self)
+        guard before == unsafeBitCast(SIG_IGN, to: Int.self) else { return [SIGHUP] }
+        signal(SIGHUP, SIG_IGN)
+        return []
+    }()
 }
