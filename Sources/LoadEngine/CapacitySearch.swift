@@ -212,11 +212,7 @@ package struct CapacitySearch: Sendable {
         guard let broken else { return .atLeast(held) }
         let sure = self.sure(held, broken)
         return .found(
-            CapacityAnswer.Found(
-                load: held,
-                low: Swift.min(sure.low, held),
-                high: Swift.max(sure.high, broken)
-            )
+            CapacityAnswer.Found(load: held, low: Swift.min(sure.low, held), high: Swift.max(sure.high, broken))
         )
     }
 }

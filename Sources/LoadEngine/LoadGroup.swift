@@ -1,4 +1,4 @@
-import NIOCore
+package import NIOCore
 
 /// The shards that carry out one plan, one on each event loop.
 ///
@@ -10,7 +10,7 @@ package struct LoadGroup<Sample: Sendable>: Sendable {
     package var shards: [any ShardControl<Sample>]
     /// Whether clients reconnect by themselves.
     package var reconnects: Bool
-    /// How long their attempts last: so long the run waits for a server that is away.
+    /// The sum of the pauses before their attempts: so long the run waits for a server that is away.
     package var returnTime = TimeAmount.zero
     /// Groups with the same number receive each other's messages; `nil`: the group receives only its own.
     package var exchange: Int?

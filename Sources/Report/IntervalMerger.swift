@@ -121,10 +121,7 @@ extension DurationReading {
     ///   - values: those of all intervals.
     init?(joining readings: [DurationReading], _ values: DurationValues) {
         self.init(values)
-        self.bound(
-            min: readings.map(\.min).min() ?? self.min,
-            max: readings.map(\.max).max() ?? self.max
-        )
+        self.bound(min: readings.map(\.min).min() ?? self.min, max: readings.map(\.max).max() ?? self.max)
         let unanswered = readings.compactMap(\.unanswered)
         // The lanes of a time line that was read back have no ages: then its rows say which figures are bounds.
         guard self.unanswered == nil, !unanswered.isEmpty else { return }

@@ -66,7 +66,7 @@ extension Summary {
         let facts = self.record.generator
         var parts: [String] = []
         if let seconds = facts.cpuSeconds {
-            let cores = ratio(seconds, self.record.durationSeconds).map { " (\(Human.significant($0)) cores)" } ?? ""
+            let cores = self.record.generatorCores.map { " (\(Human.significant($0)) cores)" } ?? ""
             parts.append("CPU \(Human.duration(seconds))\(cores)")
         }
         if let shares = facts.loopCPUShares, let highest = shares.max() {

@@ -54,7 +54,7 @@ extension Summary {
             "Clients",
             [
                 up, p99.map { "connect p99 \($0)" },
-                lost.flatMap { $0 > 0 ? "\(Human.number($0)) connections lost" : nil }, reconnects,
+                lost.flatMap { $0 > 0 ? "\(Human.number($0)) connection\($0 == 1 ? "" : "s") lost" : nil }, reconnects,
                 versions.isEmpty ? nil : versions.joined(separator: ", "),
                 findings?.clockErrorSeconds.map { "clocks agree to ±\(Human.duration($0))" },
             ]
@@ -143,8 +143,8 @@ extension Summary {
             func rate(_ names: String...) -> String? {
                 names.flatMap { part.record.metrics(named: $0) }.compactMap(\.counter).sum { $0.rate }.map(Human.number)
             }
-            let clients = Human.count(UInt64(group.clients))
-            let up = group.up.map { $0 == group.clients ? clients : "\(Human.count(UInt64($0))) of \(clients)" }
+            let (clients, known) = (Human.number(Double(group.clients)), group.up.map { Human.number(Double($0)) })
+            let up = known.map { $0 == clients ? $0 : "\($0) of \(clients)" }
             let errors = part.record.errors.reduce(UInt64(0)) { $0 + $1.count }
             table.add([
                 group.name, up, rate("publish_sent", "stanza_sent"), rate("received"),
@@ -219,7 +219,7 @@ extension Summary {
                     return "could offer about \(times) ×"
                 },
                 facts.loopCPUShares?.max().map { "busiest event loop at \(Human.percent($0)) of a core" },
-                ratio(facts.cpuSeconds, self.record.durationSeconds).map { "\(Human.significant($0)) cores" },
+                self.record.generatorCores.map { "\(Human.significant($0)) cores" },
             ]
         )
     }

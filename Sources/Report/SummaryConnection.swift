@@ -31,6 +31,8 @@ extension RunRecord {
         case "tls": return self.tlsHint(error?.example ?? "")
         case "websocket": return "check that this port speaks WebSocket, and the path of its endpoint"
         case "connack 0x01", "connack 0x84": return "the server does not speak this version of MQTT; try MQTT 3.1.1"
+        case "connack 0x9c", "connack 0x9d": return "the server has sent its clients elsewhere; connect there"
+        case "connack 0x97", "connack 0x9f": return "a limit of the server; raise it, or connect more slowly (-R)"
         case "session":
             return "use another --seed or --prefix, or a clean start (-C true)"
         case "ports", "descriptors", "source": return "check with clamor doctor what this host allows"
@@ -43,7 +45,9 @@ extension RunRecord {
     /// The connection broke before the protocol began: most likely the port is one of other layers.
     private var portHint: String {
         if self.has("tls") { return self.plainPortHint }
-        if self.has("websocket_path") { return "this port may not speak WebSocket; leave out --ws, or name its port" }
+        if self.has("websocket_path") {
+            return "this port may need TLS, or speak no WebSocket; add -S, leave out --ws, or name its port"
+        }
         return "check that this port speaks this protocol, and whether it requires TLS"
     }
 

@@ -1,4 +1,4 @@
-import Measurement
+package import Measurement
 
 extension Summary {
     /// Messages offered, sent and acknowledged, per QoS and stream.
@@ -135,6 +135,16 @@ extension Summary {
 func ratio(_ above: Double?, _ below: Double?) -> Double? {
     guard let above, let below, below > 0 else { return nil }
     return above / below
+}
+
+extension RunRecord {
+    /// Cores that the generator used; `nil` of a run too short for its start not to count.
+    package var generatorCores: Double? {
+        let cores = self.durationSeconds ?? 0 < 0.1 ? nil : ratio(self.generator.cpuSeconds, self.durationSeconds)
+        // Merged results have the sum of their hosts' time; the start-up is no part of the duration.
+        guard let cores, self.segment.merged == nil, let all = self.host.cores.map(Double.init) else { return cores }
+        return cores <= all * 1.1 ? min(cores, all) : nil
+    }
 }
 
 extension [CounterReading] {

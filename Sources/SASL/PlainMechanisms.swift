@@ -1,8 +1,25 @@
+/// A mechanism whose client says all it has to say at once.
+///
+/// It proves nothing of the server; what the server sends along has no meaning.
+package protocol OneMessageMechanism: SASLMechanism {
+    var message: [UInt8] { get }
+}
+
+extension OneMessageMechanism {
+    package mutating func begin() throws(SASLError) -> [UInt8]? { self.message }
+
+    package mutating func respond(to challenge: [UInt8]) throws(SASLError) -> [UInt8] {
+        throw .malformed("a challenge comes, and \(self.name) has none")
+    }
+
+    package mutating func finish(_ data: [UInt8]?) throws(SASLError) {}
+}
+
 /// User name and password in clear.
 ///
 /// Spec: RFC 4616.
-package struct PLAINMechanism: SASLMechanism {
-    private let message: [UInt8]
+package struct PLAINMechanism: OneMessageMechanism {
+    package let message: [UInt8]
 
     package var name: String { "PLAIN" }
 
@@ -24,22 +41,13 @@ package struct PLAINMechanism: SASLMechanism {
         }
         self.message = Array(authorizationIdentity.utf8) + [0] + Array(user.utf8) + [0] + Array(password.utf8)
     }
-
-    package mutating func begin() throws(SASLError) -> [UInt8]? { self.message }
-
-    package mutating func respond(to challenge: [UInt8]) throws(SASLError) -> [UInt8] {
-        throw .malformed("a challenge comes, and PLAIN has none")
-    }
-
-    /// PLAIN proves nothing of the server; what it sends along has no meaning.
-    package mutating func finish(_ data: [UInt8]?) throws(SASLError) {}
 }
 
 /// The identity comes from another layer, such as a client certificate.
 ///
 /// Spec: RFC 4422 appendix A.
-package struct EXTERNALMechanism: SASLMechanism {
-    private let identity: [UInt8]
+package struct EXTERNALMechanism: OneMessageMechanism {
+    package let message: [UInt8]
 
     package var name: String { "EXTERNAL" }
 
@@ -49,23 +57,15 @@ package struct EXTERNALMechanism: SASLMechanism {
         guard !authorizationIdentity.utf8.contains(0) else {
             throw .credentials("the authorization identity holds U+0000, which EXTERNAL cannot send")
         }
-        self.identity = Array(authorizationIdentity.utf8)
+        self.message = Array(authorizationIdentity.utf8)
     }
-
-    package mutating func begin() throws(SASLError) -> [UInt8]? { self.identity }
-
-    package mutating func respond(to challenge: [UInt8]) throws(SASLError) -> [UInt8] {
-        throw .malformed("a challenge comes, and EXTERNAL has none")
-    }
-
-    package mutating func finish(_ data: [UInt8]?) throws(SASLError) {}
 }
 
 /// No identity at all.
 ///
 /// Spec: RFC 4505.
-package struct ANONYMOUSMechanism: SASLMechanism {
-    private let trace: [UInt8]
+package struct ANONYMOUSMechanism: OneMessageMechanism {
+    package let message: [UInt8]
 
     package var name: String { "ANONYMOUS" }
 
@@ -75,14 +75,6 @@ package struct ANONYMOUSMechanism: SASLMechanism {
         guard trace.unicodeScalars.count <= 255 else {
             throw .credentials("ANONYMOUS allows 255 characters, and there are \(trace.unicodeScalars.count)")
         }
-        self.trace = Array(trace.utf8)
+        self.message = Array(trace.utf8)
     }
-
-    package mutating func begin() throws(SASLError) -> [UInt8]? { self.trace }
-
-    package mutating func respond(to challenge: [UInt8]) throws(SASLError) -> [UInt8] {
-        throw .malformed("a challenge comes, and ANONYMOUS has none")
-    }
-
-    package mutating func finish(_ data: [UInt8]?) throws(SASLError) {}
 }

@@ -50,11 +50,7 @@ struct XMPPStreamSink: XMPPReaderSink {
     mutating func element(_ element: borrowing ElementView) -> ReadingGoesOn {
         let connection = self.connection
         guard self.admitElement() else { return .stop }
-        let action = connection.stream.pointee.received(
-            element,
-            now: self.now,
-            into: &connection.out.pointee
-        )
+        let action = connection.stream.pointee.received(element, now: self.now, into: &connection.out.pointee)
         switch action {
         case .stanza: connection.delivers(element, now: self.now)
         case .request: connection.delivers(request: element, now: self.now)
@@ -285,12 +281,7 @@ extension XMPPConnection {
         guard self.end == nil, self.stream.pointee.state == .connected else { return false }
         let start = self.out.pointee.writerIndex
         self.out.pointee.writeBytes(before)
-        self.stream.pointee.request(
-            token,
-            to: to,
-            deadline: self.loop.now + timeout,
-            id: &self.out.pointee
-        )
+        self.stream.pointee.request(token, to: to, deadline: self.loop.now + timeout, id: &self.out.pointee)
         self.out.pointee.writeBytes(after)
         self.stream.pointee.counts(1, from: start, in: &self.out.pointee)
         return true

@@ -24,22 +24,15 @@ enum Wiring {
             }
         }
         checks.topicFilter = { filter in
-            do throws(TopicError) {
-                _ = try TopicFilter(validating: filter)
-                return nil
-            } catch {
-                return error.words
-            }
+            Self.problem { () throws(TopicError) in _ = try TopicFilter(validating: filter) }
         }
-        checks.topicName = { topic in
-            do throws(TopicError) {
-                try TopicName.validate(topic)
-                return nil
-            } catch {
-                return error.words
-            }
-        }
+        checks.topicName = { topic in Self.problem { () throws(TopicError) in try TopicName.validate(topic) } }
         return checks
+    }
+
+    private static func problem(_ check: () throws(TopicError) -> Void) -> String? {
+        do throws(TopicError) { try check() } catch { return error.words }
+        return nil
     }
 
     static func run(_ work: ScenarioGroup.Work) async -> ExitStatus {

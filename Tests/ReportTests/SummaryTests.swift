@@ -188,7 +188,7 @@ struct SummaryTests {
         ),
         (
             ["websocket_path": "/mqtt"], "reset", "",
-            "this port may not speak WebSocket; leave out --ws, or name its port"
+            "this port may need TLS, or speak no WebSocket; add -S, leave out --ws, or name its port"
         ),
         (
             ["tls": "verified", "websocket_path": "/mqtt"], "reset", "",

@@ -143,6 +143,14 @@ struct TransportOptionsTests {
             ),
             ("--proxy-protocol v3", "--proxy-protocol: 'v3' is not one of v1, v2"),
             ("--url mqtts://a/b", "--url: mqtts:// has nothing behind the port; end it there"),
+            (
+                "--url wss://u:Sup3r/S3cret@a/x",
+                "--url: has an @ behind the first /, ? or #; write these in a password as %2F, %3F and %23, and @ in a path as %40"
+            ),
+            (
+                "--url ws://u:12?34@a",
+                "--url: has an @ behind the first /, ? or #; write these in a password as %2F, %3F and %23, and @ in a path as %40"
+            ),
             ("--url ws://a/b#c", "--url: '#' has no place in a WebSocket's URL; write it as %23"),
             ("--url ws://a/b --path /c", "--path: is part of --url already; leave one of the two out"),
             (

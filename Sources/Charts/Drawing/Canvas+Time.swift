@@ -31,10 +31,7 @@ extension Canvas {
 
     mutating func timeAxis(_ scale: TimeScale, isLabelled: Bool) {
         let (ticks, step) = scale.ticks(Self.tickCount(self.plotWidth, distance: 60))
-        self.xAxis(
-            ticks.map { (scale.pixel($0), TickLabels.time($0, step: step)) },
-            isLabelled: isLabelled
-        )
+        self.xAxis(ticks.map { (scale.pixel($0), TickLabels.time($0, step: step)) }, isLabelled: isLabelled)
     }
 
     /// Stages, within the plot; `bandNames` writes the names above it.

@@ -100,10 +100,8 @@ extension RunPage {
         let facts = self.record.generator
         var rows: [(name: String, value: String)] = []
         if let seconds = facts.cpuSeconds {
-            let cores = self.record.durationSeconds.flatMap { $0 > 0 ? seconds / $0 : nil }
-            rows.append(
-                ("CPU time", Human.duration(seconds) + (cores.map { " (\(Human.significant($0)) cores)" } ?? ""))
-            )
+            let cores = self.record.generatorCores.map { " (\(Human.significant($0)) cores)" } ?? ""
+            rows.append(("CPU time", Human.duration(seconds) + cores))
         }
         if let loops = facts.eventLoops { rows.append(("event loops", Human.count(UInt64(max(loops, 0))))) }
         if let busiest = facts.loopCPUShares?.max() {

@@ -175,13 +175,7 @@ extension RunPage {
         let known = measured.filter(\.isFinite)
         // A level line says nothing.
         guard known.count > 2, known.min() != known.max() else { return nil }
-        let line = Sparkline(
-            name,
-            style: ChartStyle(hue),
-            values: measured,
-            worst: worst,
-            objective: objective
-        )
+        let line = Sparkline(name, style: ChartStyle(hue), values: measured, worst: worst, objective: objective)
         return line.svg(width: width, height: 28)
     }
 }

@@ -29,10 +29,7 @@ package enum RunMarkdown {
         for result in record.thresholds {
             let word = result.ok ? result.state.word : "**\(result.state.word)**"
             let measured = ([result.valueText] + [result.remedy].compactMap(\.self)).joined(separator: ": ")
-            table.add(
-                [MarkdownTable.code(result.expression), MarkdownTable.escaped(measured), word],
-                raw: true
-            )
+            table.add([MarkdownTable.code(result.expression), MarkdownTable.escaped(measured), word], raw: true)
         }
         return table
     }

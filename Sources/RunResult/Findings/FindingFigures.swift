@@ -48,10 +48,11 @@ struct FindingFigures {
         return worst
     }
 
-    /// Of intervals of load, in a run that has results at all.
+    /// Of intervals of load, in a run that has results at all, and messages that they are the results of.
     var longestSilence: FindingPoint? {
         let columns = self.intervals.columns("publish_acked", "stanza_answered", "received")
-        guard let done = self.intervals.sum(columns) else { return nil }
+        let offered = self.intervals.sum(self.intervals.columns("publish_offered", "stanza_offered"))
+        guard let done = self.intervals.sum(columns), offered?.contains(where: { $0 > 0 }) ?? false else { return nil }
         let spans = self.intervals.spans { self.intervals.all[$0].isLoad && done[$0] == 0 }
         let lengths = spans.map { self.intervals.length($0) }
         guard let longest = lengths.max(), let span = zip(spans, lengths).first(where: { $1 == longest })?.0 else {

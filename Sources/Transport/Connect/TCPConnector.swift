@@ -259,9 +259,7 @@ package final class TCPConnector: ClientConnector {
         isBinding: @escaping (Bool) -> Void
     ) -> EventLoopFuture<Void> {
         do {
-            try channel.setLoopOptions(
-                receive: self.context.receive.makeAllocator()
-            )
+            try channel.setLoopOptions(receive: self.context.receive.makeAllocator())
             guard let source else { return channel.eventLoop.makeSucceededVoidFuture() }
             isBinding(true)
             // connect(2) chooses the port, for the pair of source and target.

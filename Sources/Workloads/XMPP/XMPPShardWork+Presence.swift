@@ -52,13 +52,7 @@ extension XMPPShardWork {
         groups.members[place].waits = 1
         groups.members[place].isKnown = false
         self.tell(place, .presence(to: nil))
-        self.ask(
-            place,
-            Request.barrier,
-            "get",
-            to: self.server,
-            "<ping xmlns='\(XMPPNamespace.ping)'/>"
-        )
+        self.ask(place, Request.barrier, "get", to: self.server, "<ping xmlns='\(XMPPNamespace.ping)'/>")
     }
 
     /// The server has the client's presence: subscriptions with the members that came before are requested.

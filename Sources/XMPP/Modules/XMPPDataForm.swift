@@ -189,11 +189,7 @@ public struct XMPPDataForm: Hashable, Sendable {
 
 extension XMPPDataForm.Field {
     fileprivate init(_ element: XMPPElement) {
-        self.init(
-            element["var"],
-            kind: element["type"].flatMap { Kind(rawValue: $0) },
-            label: element["label"]
-        )
+        self.init(element["var"], kind: element["type"].flatMap { Kind(rawValue: $0) }, label: element["label"])
         for child in element.elements where child.namespace == XMPPNamespace.dataForms {
             switch child.name {
             case "value": self.values.append(child.text)

@@ -71,12 +71,7 @@ package struct DecodeLaneRun {
     private func inMemory(_ stream: DecodeStream, _ report: Report) async throws {
         let (lane, options, seed, loop, stop) = (self.lane, self.options, self.seed, self.loop, self.stop)
         let work = try await loop.submit {
-            let work = DecodeInMemory(
-                stream,
-                metrics: DecodeMetrics(lane),
-                seed: seed,
-                copies: options.copies
-            )
+            let work = DecodeInMemory(stream, metrics: DecodeMetrics(lane), seed: seed, copies: options.copies)
             return NIOLoopBound(work, eventLoop: loop)
         }.get()
         guard await report(try await loop.submit { try work.value.warmUp(options.warmup) }.get()) else { return }

@@ -12,7 +12,7 @@ actor DecodeMonitor {
     private var record: RunRecord
     private var results: [DecodeLaneResult] = []
     private var audit = GeneratorAudit(isOpenLoop: false)
-    private var memory = MemoryLevel()
+    private var memory = GaugeLevel()
     private var lastCPU = CPUSample.read()
     private let began = clamor_monotonic_nanoseconds()
     private var writeError: ResultError?
@@ -36,7 +36,7 @@ actor DecodeMonitor {
         var row = self.results[self.results.count - 1].add(interval, began: began)
         if let bytes = ProcessFacts.read(countingDescriptors: false).residentBytes {
             self.memory.add(Double(bytes))
-            row.metrics.append(MemoryLevel.metric(GaugeReading(value: Double(bytes))))
+            row.metrics.append(.memory(GaugeReading(value: Double(bytes))))
         }
         self.judge(interval)
         self.write(row)
@@ -75,7 +75,7 @@ actor DecodeMonitor {
 
     private var metrics: [Metric] {
         var metrics = self.results.flatMap(\.metrics)
-        if let memory = self.memory.reading { metrics.append(MemoryLevel.metric(memory)) }
+        if let memory = self.memory.reading { metrics.append(.memory(memory)) }
         return metrics
     }
 

@@ -46,7 +46,7 @@ struct GroupMonitor {
             emptied.clear()
             recycle(emptied)
         }
-        if phase == .drain, interval.seconds > 0.5, interval.total("received", of: self.facts.name) == 0 {
+        if phase == .drain, interval.seconds > 0.5, interval.part(self.facts.name).total("received") == 0 {
             self.isQuiet = true
         }
         self.connectsBegun = sample.facts.reduce(0) { $0 + $1.connectsBegun }
@@ -149,8 +149,9 @@ struct GroupMonitor {
         amongOthers: Bool
     ) -> [GeneratorAudit.LoopSecond] {
         let hasDueTimes = self.facts.isOpenLoop || !amongOthers
-        let lag = hasDueTimes ? interval.worst("schedule_lag", of: self.facts.name) : nil
-        let ack = interval.worst(self.facts.load.answerMetric, of: self.facts.name)
+        let own = interval.part(self.facts.name)
+        let lag = hasDueTimes ? own.worst("schedule_lag") : nil
+        let ack = own.worst(self.facts.load.answerMetric)
         var loops: [GeneratorAudit.LoopSecond] = []
         for (index, load) in sample.samples.enumerated()
         where index < sample.facts.count && index < self.recyclers.count {
@@ -187,18 +188,4 @@ struct GroupMonitor {
 extension LoadSample {
     /// The share of a core that the loop's thread used.
     var cpuShare: Double { self.span > .zero ? Double(self.cpu) / Double(self.span.nanoseconds) : 0 }
-}
-
-extension TimelineInterval {
-    /// The increase of one of the group's counters, over all labels.
-    fileprivate func total(_ name: String, of group: String?) -> Double {
-        self.metrics.filter { $0.name == name && $0.labels[Labels.group] == group }
-            .reduce(0) { $0 + ($1.counter?.value ?? 0) }
-    }
-
-    /// The highest p99 of one of the group's durations in this interval, over all labels, in nanoseconds.
-    fileprivate func worst(_ name: String, of group: String?) -> Int64? {
-        self.metrics.filter { $0.name == name && $0.labels[Labels.group] == group }
-            .compactMap { $0.duration?.p99 }.max().map { Int64(bounded: $0 * 1e9) }
-    }
 }

@@ -33,7 +33,7 @@ actor RunMonitor: RunObserver {
     private var began: NIODeadline?
     private var measuredSeconds = 0.0
     private var loopShares: [[Double]] = []
-    private var memory = MemoryLevel()
+    private var memory = GaugeLevel()
     private var writeError: ResultError?
     private var brokenThreshold: String?
 
@@ -94,7 +94,7 @@ actor RunMonitor: RunObserver {
         }
         if let bytes = ProcessFacts.read(countingDescriptors: false).residentBytes {
             self.memory.add(Double(bytes))
-            interval.metrics.append(MemoryLevel.metric(GaugeReading(value: Double(bytes))))
+            interval.metrics.append(.memory(GaugeReading(value: Double(bytes))))
         }
         interval.metrics += self.host.take(HostLoad.Look(time: clamor_monotonic_nanoseconds()))
         if let watch = self.watch {
@@ -245,7 +245,7 @@ actor RunMonitor: RunObserver {
         let seconds = self.measuredSeconds > 0 ? self.measuredSeconds : nil
         var metrics = self.accumulator.metrics(measuredSeconds: seconds)
         metrics += self.groups.compactMap { $0.decodeTime(measuredSeconds: seconds) }
-        if let memory = self.memory.reading { metrics.append(MemoryLevel.metric(memory)) }
+        if let memory = self.memory.reading { metrics.append(.memory(memory)) }
         return metrics + self.host.metrics + self.observed.metrics(measuredSeconds: seconds)
     }
 

@@ -163,13 +163,7 @@ extension ScenarioOptions {
         var plan = self.planRecord(seed: 0)
         let groups = self.groups.map { ($0.name, JSONValue.object($0.runGroup.planRecord(seed: 0))) }
         plan["groups"] = .object(Dictionary(groups, uniquingKeysWith: { $1 }))
-        return RunRecord(
-            command: [],
-            tool: .own,
-            host: HostFacts.read(),
-            plan: plan,
-            startedAt: ""
-        )
+        return RunRecord(command: [], tool: .own, host: HostFacts.read(), plan: plan, startedAt: "")
     }
 }
 

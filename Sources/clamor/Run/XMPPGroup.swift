@@ -70,11 +70,7 @@ final class XMPPGroup: RunGroup {
             let flag = self.run.kind == .muc ? roomFlag : self.run.users.isEmpty ? "--jid" : "--users"
             throw RunRefusal("\(flag): \(problem.words)")
         }
-        return XMPPWorkload(
-            load,
-            metrics: XMPPMetrics(for: load, loops: loops),
-            tls: self.deferredTLS
-        )
+        return XMPPWorkload(load, metrics: XMPPMetrics(for: load, loops: loops), tls: self.deferredTLS)
     }
 
     /// Asked by one more login.

@@ -57,6 +57,8 @@ extension ScenarioValue {
     /// - Throws: the first thing that is no YAML, or more of it than any scenario has.
     init(yaml text: String, file: Int) throws(ScenarioProblem) {
         let node: Node?
+        // Editors of Windows put a byte order mark in front.
+        let text = text.hasPrefix("\u{FEFF}") ? String(text.dropFirst()) : text
         do {
             node = try compose(yaml: text, .default, .default, .utf8)
         } catch {

@@ -139,9 +139,7 @@ package final class ReceiptsHandler: XMPPHandler {
                 "to": from, "type": stanza["type"], "id": context.makeID(),
             ],
             children: [
-                .element(
-                    XMPPElement("received", namespace: XMPPNamespace.receipts, attributes: ["id": id])
-                )
+                .element(XMPPElement("received", namespace: XMPPNamespace.receipts, attributes: ["id": id]))
             ]
         )
         // Writing cannot fail: the id was read from XML.

@@ -152,7 +152,8 @@ extension GivenOptions {
     private mutating func brokerUsers(_ path: String, areProven: Bool) -> [String: [UInt8]]? {
         guard let bytes = self.regularFile(path) else { return nil }
         var users: [String: [UInt8]] = [:]
-        for (index, line) in bytes.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
+        let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
+        for (index, line) in text.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
             let line = line.last == 0x0D ? line.dropLast() : line
             if line.isEmpty { continue }
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,

@@ -72,6 +72,12 @@ extension GivenOptions {
         let rest = url[scheme.upperBound...]
         let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
         let path = rest[authority.endIndex...]
+        // Nothing of it is echoed: what is left of the @ is a password.
+        guard !path.contains("@") else {
+            let words = "has an @ behind the first /, ? or #; write these in a password as %2F, %3F and %23"
+            self.refuse(\.url, "\(words), and @ in a path as %40")
+            return nil
+        }
         if transport.webSocket == nil, !["", "/"].contains(path) {
             self.refuse(\.url, "\(name):// has nothing behind the port; end it there")
             return nil

@@ -146,9 +146,14 @@ extension GivenOptions {
     private mutating func users(_ path: String) -> [XMPPUser]? {
         guard let bytes = self.contents(of: path, for: \.users) else { return nil }
         var users: [XMPPUser] = []
-        for (index, line) in bytes.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
+        let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
+        for (index, line) in text.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
             let line = line.last == 0x0D ? line.dropLast() : line
             if line.isEmpty { continue }
+            guard line.first != UInt8(ascii: "\"") else {
+                self.refuse(\.users, "line \(index + 1) of \(path) is quoted; write JID,PASSWORD as they are")
+                return nil
+            }
             // The password may hold commas: the first one is the end of the JID.
             guard let comma = line.firstIndex(of: UInt8(ascii: ",")),
                 let jid = String(validating: line[..<comma], as: UTF8.self), let parts = XMPPUser.parts(of: jid),
@@ -180,10 +185,7 @@ extension GivenOptions {
         }
         if options.tls == .off {
             for spec in self.given(with: .tls) {
-                self.refuse(
-                    spec,
-                    "is a matter of TLS; leave it out, or leave \(\.xmppTLS, "off") out"
-                )
+                self.refuse(spec, "is a matter of TLS; leave it out, or leave \(\.xmppTLS, "off") out")
             }
         } else {
             var settings = TransportOptions.TLS()
@@ -206,10 +208,7 @@ extension GivenOptions {
             )
         }
         if options.mechanism == "EXTERNAL", !self.isGiven(\.certificateFile) {
-            self.refuse(
-                \.mechanism,
-                "EXTERNAL shows a certificate; add \(\.certificateFile) and \(\.keyFile)"
-            )
+            self.refuse(\.mechanism, "EXTERNAL shows a certificate; add \(\.certificateFile) and \(\.keyFile)")
         }
     }
 

@@ -96,10 +96,7 @@ package struct ScenarioPrinter {
     private mutating func withoutValue(_ header: String, _ number: Int) -> String {
         let name = header.prefix { $0 != ":" }
         let value = header.dropFirst(name.count + 1).drop { $0 == " " }
-        return ScenarioLines.quoted(
-            "\(name): ",
-            then: self.hide(String(value), as: "HEADER_\(number)")
-        )
+        return ScenarioLines.quoted("\(name): ", then: self.hide(String(value), as: "HEADER_\(number)"))
     }
 
     /// The scheme of a real server's URL already implies TLS and WebSocket.
