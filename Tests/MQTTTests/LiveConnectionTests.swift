@@ -80,6 +80,26 @@ struct LiveConnectionTests {
         }
     }
 
+    @Test("[§2.2.1] a server that reads nothing is left when it has two answers due for each packet identifier")
+    func unreadAnswers() async throws {
+        let message = wire(publish("t", [1], qos: .atLeastOnce, id: 5))
+        let most = 2 * 65_535
+        try await withLiveClient(behindConnack: [.discard, .stopReading]) { client, peer in
+            try await peer.untilScriptDone()
+            #expect(try await client.publish(bytes: Self.much) > 0)
+            let before = try await client.run { $0.observer.readBytes }
+            try await peer.perform([.send(Array(repeatElement(message, count: most).joined()))])
+            try await client.until { $0.readBytes == before + most * message.count }
+            #expect(try await client.run { $0.observer.end } == nil)
+            try await peer.perform([.send(message)])
+            try await client.until { $0.end != nil }
+            guard case .violation(.receiveMaximumExceeded, _) = try await client.run({ $0.observer.end }) else {
+                Issue.record("the end is another")
+                return
+            }
+        }
+    }
+
     @Test("a write that the kernel takes at once is no news")
     func smallWrite() async throws {
         try await withLiveClient(behindConnack: [.discard]) { client, peer in
