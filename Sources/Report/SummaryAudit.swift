@@ -17,11 +17,11 @@ extension Summary {
             for case (let title, .some(let spread), let text) in spreads {
                 let values = [(0, spread.min), (5, spread.p5), (50, spread.p50), (95, spread.p95), (100, spread.max)]
                 let cells = values.map { percent, value in
-                    percent.isMultiple(of: 100) || Cell.isCarried(Double(percent), by: UInt64(spread.clients))
+                    percent.isMultiple(of: 100) || Cell.isCarried(Double(percent), by: UInt64(clamping: spread.clients))
                         ? text(value) : Human.unknown
                 }
                 let jain = spread.jain.map { Human.fixed($0, digits: 3) }
-                table.add(["\(name), \(title)", Human.count(UInt64(spread.clients))] + cells + [jain])
+                table.add(["\(name), \(title)", Human.count(UInt64(clamping: spread.clients))] + cells + [jain])
                 // Below 0.9 a tenth of the clients may have had nothing: worth their names.
                 if let index = spread.jain, index < 0.9, ["sent", "acked", "received"].contains(title) {
                     let names = spread.worst.map { "\($0.id) \(text($0.value))" }.joined(separator: ", ")

@@ -142,7 +142,7 @@ extension RunPage {
                 let text = isDuration ? Human.duration : Human.number
                 let values = [(0.0, spread.min), (5, spread.p5), (50, spread.p50), (95, spread.p95), (100, spread.max)]
                 let cells = values.map { percent, value -> PageTable.Cell? in
-                    percent == 0 || percent == 100 || Cell.isCarried(percent, by: UInt64(spread.clients))
+                    percent == 0 || percent == 100 || Cell.isCarried(percent, by: UInt64(clamping: spread.clients))
                         ? .text(text(value), key: value) : nil
                 }
                 table.add(
