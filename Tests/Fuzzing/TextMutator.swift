@@ -14,11 +14,8 @@ struct TextMutator {
         guard !text.isEmpty else { return text = other }
         let place = dice.below(text.count)
         switch dice.below(16) {
-        case 0: text[place] ^= 1 << UInt8(dice.below(8))
-        case 1: text[place] = Self.marks[dice.below(Self.marks.count)]
-        case 2: text.insert(Self.marks[dice.below(Self.marks.count)], at: place)
-        case 3: text.removeSubrange(place..<min(place + 1 + dice.below(12), text.count))
-        case 4: text.removeSubrange(place...)
+        case let kind where ByteChange.kinds.contains(kind):
+            ByteChange.apply(kind, to: &text, at: place, marks: Self.marks, most: 12, &dice)
         case 5: self.changeLine(&text, at: place, &dice)
         case 6:
             let part = Array(text[place..<min(text.count, place + 1 + dice.below(60))])

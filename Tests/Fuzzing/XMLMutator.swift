@@ -24,11 +24,8 @@ struct XMLMutator {
         guard !stream.isEmpty else { return stream = self.elements[dice.below(self.elements.count)] }
         let place = dice.below(stream.count)
         switch dice.below(16) {
-        case 0: stream[place] ^= 1 << UInt8(dice.below(8))
-        case 1: stream[place] = Self.bytes[dice.below(Self.bytes.count)]
-        case 2: stream.insert(Self.bytes[dice.below(Self.bytes.count)], at: place)
-        case 3: stream.removeSubrange(place..<min(place + 1 + dice.below(4), stream.count))
-        case 4: stream.removeSubrange(place...)
+        case let kind where ByteChange.kinds.contains(kind):
+            ByteChange.apply(kind, to: &stream, at: place, marks: Self.bytes, most: 4, &dice)
         case 5, 6: stream.insert(contentsOf: Self.splinters[dice.below(Self.splinters.count)], at: place)
         case 7, 8, 9:
             // Where a tag ends, so that attributes and children come to stand where they may.

@@ -20,6 +20,12 @@ extension Integration {
             return path
         }
 
+        /// Runs a file with `NAME=VALUE` pairs, separated by blanks.
+        private static func run(_ path: String, _ variables: String, _ more: String = "") async throws -> ClamorRun {
+            let flags = variables.split(separator: " ").map { "--set \($0)" }.joined(separator: " ")
+            return try await ClamorRun.of("run \(path) --threads 2 \(more) \(flags)")
+        }
+
         @Test(
             "on the embedded broker",
             arguments: [
@@ -34,8 +40,7 @@ extension Integration {
         func embedded(name: String, variables: String, stages: Int) async throws {
             let folder = try ScratchFolder()
             let path = try await Self.file(name, in: folder)
-            let given = variables.split(separator: " ").map { "--set \($0)" }.joined(separator: " ")
-            let run = try await ClamorRun.of("run \(path) --threads 2 \(given)")
+            let run = try await Self.run(path, variables)
             #expect(run.status == 0, "\(run.ending.errors) \(run.record.thresholds)")
             #expect(run.record.isSound, "\(run.record.reasonCodes)")
             #expect(run.record.stages.count == stages + 2)
@@ -60,9 +65,7 @@ extension Integration {
             let text = try String(contentsOfFile: path, encoding: .utf8).replacing("drain: 30s", with: "drain: 2s")
             let short = try folder.write(text, to: "short.yaml")
             let (run, _) = try await BrokerProgram.with("--stall 10m@2s") { broker in
-                let all = "\(variables) P99=30s TARGET=mqtt://127.0.0.1:\(broker.port)"
-                let flags = all.split(separator: " ").map { "--set \($0)" }.joined(separator: " ")
-                return try await ClamorRun.of("run \(short) --threads 2 \(flags)")
+                try await Self.run(short, "\(variables) P99=30s TARGET=mqtt://127.0.0.1:\(broker.port)")
             }
             #expect([69, 99].contains(run.status), "\(run.ending.errors) \(run.record.thresholds)")
             #expect(run.record.books.allSatisfy { $0.balances && $0.lost ?? 0 == 0 })
@@ -84,10 +87,7 @@ extension Integration {
             try await XMPPServer.with(.ejabberd) { server in
                 let (run, _, _) = try await ProxyProgram.with(before: server.port, "--stall 10m@4s") { proxy in
                     let place = "\(target)=xmpp://127.0.0.1:\(proxy.port) DOMAIN=\(server.domain) TLS=off P99=30s"
-                    let flags = "\(variables) \(place)".split(separator: " ").map { "--set \($0)" }
-                    return try await ClamorRun.of(
-                        "run \(path) --threads 2 --drain 2s \(flags.joined(separator: " "))"
-                    )
+                    return try await Self.run(path, "\(variables) \(place)", "--drain 2s")
                 }
                 #expect([69, 99].contains(run.status), "\(run.ending.errors) \(run.record.thresholds)")
                 #expect(run.record.books.allSatisfy { $0.balances && $0.lost ?? 0 == 0 })
@@ -110,9 +110,7 @@ extension Integration {
             let folder = try ScratchFolder()
             let path = try await Self.file(name, in: folder)
             let run = try await Mosquitto.with { broker in
-                let all = "\(variables) TARGET=mqtt://127.0.0.1:\(broker.port)"
-                let flags = all.split(separator: " ").map { "--set \($0)" }.joined(separator: " ")
-                return try await ClamorRun.of("run \(path) --threads 2 \(flags)")
+                try await Self.run(path, "\(variables) TARGET=mqtt://127.0.0.1:\(broker.port)")
             }
             #expect(run.status == 0, "\(run.ending.errors) \(run.record.thresholds)")
             #expect(run.record.isSound, "\(run.record.reasonCodes)")
@@ -133,9 +131,7 @@ extension Integration {
             // The run makes the accounts and removes them at its end.
             let run = try await XMPPServer.with(.ejabberd) { server in
                 let place = "\(target)=xmpp://127.0.0.1:\(server.port) DOMAIN=\(server.domain)"
-                let all = "\(variables) \(place) TLS=off P99=30s"
-                let flags = all.split(separator: " ").map { "--set \($0)" }.joined(separator: " ")
-                return try await ClamorRun.of("run \(path) --threads 2 \(flags)")
+                return try await Self.run(path, "\(variables) \(place) TLS=off P99=30s")
             }
             #expect(run.status == 0, "\(run.ending.errors) \(run.record.thresholds)")
             #expect(run.record.isSound, "\(run.record.reasonCodes)")

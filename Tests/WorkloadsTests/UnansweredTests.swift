@@ -212,6 +212,33 @@ struct UnansweredTests {
         #expect(row.received == 0 && (row.lost ?? 0) + (row.outstanding ?? 0) == (isLate ? row.expected : 40))
     }
 
+    @Test("later messages prove the loss of one that was sent once, and not of one that was sent again")
+    func sentAgain() throws {
+        let run = try MQTTVirtualRun(
+            .init(
+                duration: .seconds(1),
+                drain: .seconds(5),
+                reconnects: 3,
+                latency: .milliseconds(10),
+                isPersistent: true
+            )
+        )
+        // Five messages never reach the subscriber. Answers take 20 ms, so the last of the five are sent again.
+        run.at(.milliseconds(500)) { [unowned run] in run.network.cut(0) }
+        run.network.rewrite = { bytes in
+            Self.replacing(bytes) { packet in
+                let header = packet.suffix(48).withUnsafeBytes { PayloadHeader.read($0) }
+                return header.map { (45..<50).contains($0.sequence) } ?? false ? [] : packet
+            }
+        }
+        run.perform()
+        let row = try #require(run.reconciliation.rows.first)
+        let again = run.counter("publish_resent", .atLeastOnce)
+        #expect((1...4).contains(again))
+        #expect(row.lostBy == [.violated: 5 - again, .withheld: again])
+        #expect(row.lost == 5 && row.outstanding == 0 && row.received == 95)
+    }
+
     @Test("a subscriber whose server no longer answers its pings is owed what was due")
     func silentSubscriber() throws {
         let run = try MQTTVirtualRun(

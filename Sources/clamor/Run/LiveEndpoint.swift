@@ -124,7 +124,7 @@ private final class LiveSource: Sendable {
 
     func resultIsShown() { self.state.withLock { $0.shown.continuation.finish() } }
 
-    /// Returns at once if a scrape has shown the result already.
+    /// A scrape may have shown the result already; the sleep is the limit that `--prometheus-linger` gives.
     func awaitResultShown(within time: TimeAmount) async {
         let shown = self.state.withLock(\.shown.stream)
         await withTaskGroup { group in
