@@ -117,11 +117,7 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
 }
 
 extension CapacityRecord {
-    package var json: String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        return ((try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "") + "\n"
-    }
+    package var json: String { (try? PrettyJSON.text(self, path: "json")) ?? "\n" }
 
     package var csv: String {
         let header = [

@@ -5,13 +5,7 @@ package import Measurement
 package enum RunJSON {
     /// Pretty, with sorted keys, so that two runs can be compared line by line.
     package static func text(_ record: RunRecord) throws(ResultError) -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        do {
-            return String(decoding: try encoder.encode(record), as: UTF8.self) + "\n"
-        } catch {
-            throw ResultError(path: "run.json", reason: "cannot be encoded: \(error)")
-        }
+        try PrettyJSON.text(record, path: "run.json")
     }
 
     /// Reads the record in a result directory.
@@ -43,6 +37,20 @@ package enum RunJSON {
 
     private static func place(_ path: [any CodingKey], _ last: (any CodingKey)? = nil) -> String {
         (path + (last.map { [$0] } ?? [])).map(\.stringValue).joined(separator: ".")
+    }
+}
+
+/// JSON that people read too: pretty, with sorted keys.
+package enum PrettyJSON {
+    /// `path`: of the file, for the error.
+    package static func text(_ value: some Encodable, path: String) throws(ResultError) -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        do {
+            return String(decoding: try encoder.encode(value), as: UTF8.self) + "\n"
+        } catch {
+            throw ResultError(path: path, reason: "cannot be encoded: \(error)")
+        }
     }
 }
 

@@ -93,11 +93,7 @@ package struct Calibration: Codable, Hashable, Sendable {
         self.ok = self.checks.allSatisfy(\.ok)
     }
 
-    package var text: String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        return ((try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "") + "\n"
-    }
+    package var text: String { (try? PrettyJSON.text(self, path: "text")) ?? "\n" }
 
     /// The noise floor that it holds; nothing where it came not so far.
     package var floor: NoiseFloor? {

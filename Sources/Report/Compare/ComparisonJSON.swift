@@ -7,8 +7,6 @@ package enum ComparisonJSON {
     package static let schema = "clamor.compare/1"
 
     package static func text(_ comparison: Comparison) throws(ResultError) -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         let document = Document(
             schema: self.schema,
             ok: !comparison.hasFailed,
@@ -21,11 +19,7 @@ package enum ComparisonJSON {
             notes: comparison.notes,
             figures: comparison.figures.map(Figure.init)
         )
-        do {
-            return String(decoding: try encoder.encode(document), as: UTF8.self) + "\n"
-        } catch {
-            throw ResultError(path: "comparison", reason: "cannot be encoded: \(error)")
-        }
+        return try PrettyJSON.text(document, path: "comparison")
     }
 
     private struct Document: Encodable {

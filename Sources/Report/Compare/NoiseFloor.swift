@@ -71,11 +71,7 @@ package struct NoiseFloor: Codable, Hashable, Sendable {
         return floor
     }
 
-    package var text: String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        return ((try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "") + "\n"
-    }
+    package var text: String { (try? PrettyJSON.text(self, path: "text")) ?? "\n" }
 
     /// The noise of a figure; if only other labels of the metric and field are known, the largest of theirs.
     func noise(_ name: String, _ labels: Labels, _ field: String) -> Resampling.Noise? {

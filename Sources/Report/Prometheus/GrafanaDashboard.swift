@@ -8,13 +8,7 @@ package enum GrafanaDashboard {
 
     /// The dashboard in JSON, to be imported.
     package static func text() throws(ResultError) -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        do {
-            return String(decoding: try encoder.encode(self.dashboard), as: UTF8.self) + "\n"
-        } catch {
-            throw ResultError(path: "dashboard.json", reason: "cannot be encoded: \(error)")
-        }
+        try PrettyJSON.text(self.dashboard, path: "dashboard.json")
     }
 
     /// The text of a `prometheus.yml` for one run.

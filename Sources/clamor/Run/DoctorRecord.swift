@@ -96,11 +96,7 @@ package struct DoctorRecord: Codable, Sendable {
     }
 
     /// Pretty-printed, with sorted keys.
-    package func json() throws -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        return String(decoding: try encoder.encode(self), as: UTF8.self) + "\n"
-    }
+    package func json() throws -> String { try PrettyJSON.text(self, path: "doctor") }
 
     /// One line per check, between the requested load and the largest number of clients.
     package func text(_ style: TerminalStyle) -> String {
