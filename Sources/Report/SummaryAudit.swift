@@ -85,9 +85,7 @@ extension Summary {
         for name in ["schedule_lag", "connect_lag", "loop_lag", "store_commit_duration"] {
             for metric in self.record.metrics(named: name) {
                 let title = ([name] + metric.labels.all.map(\.value)).joined(separator: " ")
-                table.add(
-                    [title, Cell.count(metric.duration?.count)] + Cell.durations(metric, [\.p50, \.p99, \.p999, \.max])
-                )
+                table.add(title, metric, [\.p50, \.p99, \.p999, \.max])
             }
         }
         guard !parts.isEmpty || !table.isEmpty else { return [] }

@@ -113,10 +113,7 @@ extension Summary {
         var table = TextTable(["Latency", "count", "p50", "p99", "p99.9", "max"])
         for (place, metric) in self.wholeLatencies {
             let words = [Self.compactLatencies[place].title] + metric.labels.operationKinds
-            table.add(
-                [words.joined(separator: " "), Cell.count(metric.duration?.count)]
-                    + Cell.durations(metric, [\.p50, \.p99, \.p999, \.max])
-            )
+            table.add(words.joined(separator: " "), metric, [\.p50, \.p99, \.p999, \.max])
         }
         return self.section(table)
     }

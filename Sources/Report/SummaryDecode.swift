@@ -1,4 +1,4 @@
-import Measurement
+package import Measurement
 
 extension Summary {
     /// The result of `clamor decode`: rate, cost, and the form of the input.
@@ -6,7 +6,7 @@ extension Summary {
         let (one, many) = self.decodedWords
         var speed = TextTable(["Decoder", "\(many)/s", "GB/s", "ns/\(one)", "min", "max", "on the wall", "allocated"])
         var reads = TextTable(["Reads", many, "bytes", "reads", "\(many)/read", "reads/\(one)"])
-        for packets in self.lanes {
+        for packets in self.record.decodeLanes {
             let labels = packets.labels
             let title = [labels["path"], labels["form"]].compactMap(\.self).joined(separator: " ")
             let bytes = self.record.metric("decode_bytes", labels)?.counter
@@ -37,19 +37,6 @@ extension Summary {
         return isXMPP ? ("stanza", "stanzas") : ("packet", "packets")
     }
 
-    /// In the order of the design, not of the alphabet.
-    private var lanes: [Metric] {
-        let paths = ["memory", "socket"]
-        let forms = ["pipelined", "segments", "fragments", "cuts"]
-        func place(_ metric: Metric) -> (Int, Int) {
-            (
-                paths.firstIndex(of: metric.labels["path"] ?? "") ?? paths.count,
-                forms.firstIndex(of: metric.labels["form"] ?? "") ?? forms.count
-            )
-        }
-        return self.record.metrics(named: "decode_packets").sorted { place($0) < place($1) }
-    }
-
     private var decoderRemarks: [String] {
         var remarks = [
             "ns/\(self.decodedWords.0): CPU time of the decoding thread, median of the rounds; over a socket with reading. Each row is "
@@ -63,5 +50,20 @@ extension Summary {
             )
         }
         return remarks.flatMap { self.paragraph($0, indent: 2) }
+    }
+}
+
+extension RunRecord {
+    /// The lanes of a decoder benchmark, in the order of the design, not of the alphabet.
+    package var decodeLanes: [Metric] {
+        let paths = ["memory", "socket"]
+        let forms = ["pipelined", "segments", "fragments", "cuts"]
+        func place(_ metric: Metric) -> (Int, Int) {
+            (
+                paths.firstIndex(of: metric.labels["path"] ?? "") ?? paths.count,
+                forms.firstIndex(of: metric.labels["form"] ?? "") ?? forms.count
+            )
+        }
+        return self.metrics(named: "decode_packets").sorted { place($0) < place($1) }
     }
 }

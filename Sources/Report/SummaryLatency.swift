@@ -11,10 +11,7 @@ extension Summary {
         let all = self.record.metrics(named: name)
         let order = ["dns", "tcp", "tls", "websocket", "stream", "register", "sasl", "bind", "session", "total"]
         for metric in all.sorted(by: { order.place(of: $0.labels["phase"]) < order.place(of: $1.labels["phase"]) }) {
-            table.add(
-                [metric.labels["phase"] ?? "all", Cell.count(metric.duration?.count)]
-                    + Cell.durations(metric, [\.p50, \.p90, \.p99, \.max])
-            )
+            table.add(metric.labels["phase"] ?? "all", metric, [\.p50, \.p90, \.p99, \.max])
         }
         return self.section(table)
     }
@@ -69,10 +66,7 @@ extension Summary {
         // Less than a microsecond is no wait.
         let all = ["publish_blocked_duration", "stanza_blocked_duration"].flatMap { self.record.metrics(named: $0) }
         for metric in all where metric.duration?.max ?? 0 >= 1e-6 {
-            table.add(
-                [self.operation(metric.labels, ""), Cell.count(metric.duration?.count)]
-                    + Cell.durations(metric, [\.p50, \.p99, \.p999, \.max])
-            )
+            table.add(self.operation(metric.labels, ""), metric, [\.p50, \.p99, \.p999, \.max])
         }
         return self.section(table)
     }
@@ -88,9 +82,7 @@ extension Summary {
         for (name, title) in names {
             for metric in self.record.metrics(named: name) {
                 let words = [title, metric.labels["leg"]].compactMap(\.self).joined(separator: " ")
-                table.add(
-                    [words, Cell.count(metric.duration?.count)] + Cell.durations(metric, [\.p50, \.p99, \.p999, \.max])
-                )
+                table.add(words, metric, [\.p50, \.p99, \.p999, \.max])
             }
         }
         return self.section(table) + self.subscriptionChurn
@@ -108,17 +100,11 @@ extension Summary {
         var table = TextTable(["End to end", "count", "p50", "p90", "p99", "p99.9", "max"])
         let deliveries = ["delivery_duration", "request_duration"].flatMap { self.record.metrics(named: $0) }
         for metric in deliveries {
-            table.add(
-                [self.operation(metric.labels, ""), Cell.count(metric.duration?.count)]
-                    + Cell.durations(metric, [\.p50, \.p90, \.p99, \.p999, \.max])
-            )
+            table.add(self.operation(metric.labels, ""), metric, [\.p50, \.p90, \.p99, \.p999, \.max])
         }
         let services = ["message_duration", "presence_duration"].flatMap { self.record.metrics(named: $0) }
         for metric in services {
-            table.add(
-                ["from write", Cell.count(metric.duration?.count)]
-                    + Cell.durations(metric, [\.p50, \.p90, \.p99, \.p999, \.max])
-            )
+            table.add("from write", metric, [\.p50, \.p90, \.p99, \.p999, \.max])
         }
         return self.section(table)
     }

@@ -57,10 +57,8 @@ extension Summary {
         var table = TextTable(["Fan-out", "count", "p50", "p90", "p99", "p99.9", "max"])
         for name in ["muc_fanout", "presence_fanout"] {
             for metric in self.record.metrics(named: "\(name)_duration") {
-                table.add(
-                    ["\(metric.labels["receiver"] ?? "?") receiver", Cell.count(metric.duration?.count)]
-                        + Cell.durations(metric, [\.p50, \.p90, \.p99, \.p999, \.max])
-                )
+                let title = "\(metric.labels["receiver"] ?? "?") receiver"
+                table.add(title, metric, [\.p50, \.p90, \.p99, \.p999, \.max])
             }
         }
         let unfinished = ["muc_fanout", "presence_fanout"].flatMap { self.record.metrics(named: "\($0)_unfinished") }

@@ -1,3 +1,5 @@
+import Measurement
+
 /// Rows under aligned columns: the first column to the left, all others to the right.
 struct TextTable {
     private var rows: [[String?]] = []
@@ -8,6 +10,11 @@ struct TextTable {
 
     /// A cell without a value is not known: it is printed as a dash.
     mutating func add(_ cells: [String?]) { self.rows.append(cells) }
+
+    /// A row of a duration: its title, its samples, and these of its percentiles.
+    mutating func add(_ title: String, _ metric: Metric, _ fields: [KeyPath<DurationReading, Double>]) {
+        self.add([title, Cell.count(metric.duration?.count)] + Cell.durations(metric, fields))
+    }
 
     /// The lines, the header first and standing out by two columns, none with trailing blanks.
     ///

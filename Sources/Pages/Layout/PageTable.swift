@@ -1,4 +1,5 @@
 import Charts
+import Measurement
 import Report
 
 /// A table of a page, sortable with the script.
@@ -24,6 +25,13 @@ package struct PageTable {
 
         package static func count(_ value: UInt64?) -> Cell? {
             value.map { Cell(html: Human.count($0), key: Double($0)) }
+        }
+
+        /// Figures of a duration; one of too few samples is a dash.
+        static func durations(_ metric: Metric, _ fields: [KeyPath<DurationReading, Double>]) -> [Cell?] {
+            zip(fields, Report.Cell.durations(metric, fields)).map { field, text in
+                text.flatMap { $0 == Human.unknown ? nil : .text($0, key: metric.duration?[keyPath: field]) }
+            }
         }
     }
 

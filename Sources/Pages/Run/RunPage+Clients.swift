@@ -43,8 +43,6 @@ extension RunPage {
         let isAnswer = kind.role == .answer
         let course = self.course.rate(counters) { $0.contains(wanted) }
         let column = self.course.columns([kind.name]) { $0 == metric.labels }.first
-        let texts = Cell.durations(metric, [\.p50, \.p99, \.max])
-        let keys = [metric.duration?.p50, metric.duration?.p99, metric.duration?.max]
         let name = SeriesName.text(metric.labels)
         return [
             .text(name.isEmpty ? "all" : name), .text(kind.words),
@@ -52,9 +50,7 @@ extension RunPage {
             isAnswer ? .figure(rate(Counters.acknowledged), Human.number) : nil,
             isAnswer ? nil : .figure(rate(Counters.delivered), Human.number),
         ]
-            + zip(texts, keys).map { text, key in
-                text.flatMap { $0 == Human.unknown ? nil : PageTable.Cell.text($0, key: key) }
-            }
+            + PageTable.Cell.durations(metric, [\.p50, \.p99, \.max])
             + [
                 course.flatMap { self.spark("\(name) rate", hue, $0, .lowest, width: 110) }.map { .markup($0) },
                 column.flatMap { self.spark("\(name) p99", kind.hue, $0.p99, .highest, width: 110) }.map {

@@ -46,9 +46,7 @@ extension RunPage {
         for metric in metrics.sorted(by: { $0.labels < $1.labels }) {
             let name = metrics.count > 1 ? SeriesName.text(metric.labels) + " " : ""
             series += Self.curve("\(name)response", latency.style(metric.labels), metric)
-            let service = latency.service.flatMap { service in
-                self.whole.metrics.first { $0.name == service && $0.labels == metric.labels }
-            }
+            let service = latency.service.flatMap { self.whole.metric($0, metric.labels) }
             series += Self.curve("\(name)service", latency.style(metric.labels, isDashed: true), service)
         }
         guard !series.isEmpty else { return nil }
@@ -134,15 +132,11 @@ extension RunPage {
                     && RunLatency.isWhole($0.labels.removing(Labels.stage))
             }
             for metric in own.sorted(by: { ($0.name, $0.labels) < ($1.name, $1.labels) }) {
-                let cells: [PageTable.Cell?] = zip(fields, Cell.durations(metric, fields)).map { field, text in
-                    text.flatMap { $0 == Human.unknown ? nil : .text($0, key: metric.duration?[keyPath: field]) }
-                }
                 table.add(
                     [
                         .text(stage.name), .text(metric.name), .text(SeriesName.text(metric.labels)),
                         .count(metric.duration?.count),
-                    ]
-                        + cells
+                    ] + PageTable.Cell.durations(metric, fields)
                 )
             }
         }
@@ -187,12 +181,7 @@ extension RunPage {
                     [
                         .text([title, group].filter { !$0.isEmpty }.joined(separator: " ")), .text(phase),
                         .count(metric.duration?.count),
-                    ]
-                        + zip(fields, texts).map { field, text in
-                            text.flatMap {
-                                $0 == Human.unknown ? nil : .text($0, key: metric.duration?[keyPath: field.1])
-                            }
-                        }
+                    ] + PageTable.Cell.durations(metric, fields.map(\.1))
                 )
             }
         }

@@ -5,36 +5,21 @@ import Report
 extension RunPage {
     var isDecode: Bool { self.whole.metrics.contains { $0.name == "decode_packets" && $0.labels["form"] != nil } }
 
-    /// The lanes of a decoder benchmark, in the order of the design.
-    private var lanes: [Metric] {
-        let paths = ["memory", "socket"]
-        let forms = ["pipelined", "segments", "fragments", "cuts"]
-        func place(_ metric: Metric) -> Int {
-            let path = paths.firstIndex(of: metric.labels["path"] ?? "") ?? paths.count
-            return path * 10 + (forms.firstIndex(of: metric.labels["form"] ?? "") ?? forms.count)
-        }
-        return self.whole.metrics.filter { $0.name == "decode_packets" }.sorted { place($0) < place($1) }
-    }
-
-    private func reading(_ name: String, _ labels: Labels) -> Metric? {
-        self.whole.metrics.first { $0.name == name && $0.labels == labels }
-    }
-
     private var decoded: String {
-        self.lanes.contains { $0.labels["protocol"] == "xmpp" } ? "stanzas" : "packets"
+        self.whole.decodeLanes.contains { $0.labels["protocol"] == "xmpp" } ? "stanzas" : "packets"
     }
 
     var decoderTiles: [PageTile] {
-        self.lanes.prefix(8).map { lane in
+        self.whole.decodeLanes.prefix(8).map { lane in
             let name = [lane.labels["path"], lane.labels["form"]].compactMap(\.self).joined(separator: ", ")
             var tile = PageTile(name)
-            let time = self.reading("decode_packet_time", lane.labels)?.gauge
+            let time = self.whole.metric("decode_packet_time", lane.labels)?.gauge
             tile.value = (time?.median ?? time?.value).map(Human.duration)
             tile.notes.append(.init("per \(self.decoded.dropLast())"))
             if let rate = lane.counter?.rate {
                 tile.notes.append(.init("\(Human.number(rate.rounded())) \(self.decoded)/s"))
             }
-            if let rate = self.reading("decode_bytes", lane.labels)?.counter?.rate {
+            if let rate = self.whole.metric("decode_bytes", lane.labels)?.counter?.rate {
                 tile.notes.append(.init("\(Human.fixed(rate / 1e9, digits: 3)) GB/s"))
             }
             return tile
@@ -52,23 +37,23 @@ extension RunPage {
             "The decoder's input",
             ["stream", many, "bytes", "reads", "\(many)/read", "reads/\(one)"]
         )
-        for lane in self.lanes {
+        for lane in self.whole.decodeLanes {
             let labels = lane.labels
-            func counter(_ name: String) -> CounterReading? { self.reading(name, labels)?.counter }
+            func counter(_ name: String) -> CounterReading? { self.whole.metric(name, labels)?.counter }
             func ratio(_ above: Double?, _ below: Double?) -> Double? {
                 above.flatMap { above in below.flatMap { $0 > 0 ? above / $0 : nil } }
             }
             let (count, bytes, reads) = (lane.counter?.value, counter("decode_bytes"), counter("reads")?.value)
             guard count ?? 0 > 0 else { continue }
             let seconds = counter("decode_time")?.value
-            let time = self.reading("decode_packet_time", labels)?.gauge
+            let time = self.whole.metric("decode_packet_time", labels)?.gauge
             func nanoseconds(_ value: Double?) -> PageTable.Cell? {
                 .figure(value) { Human.fixed($0 * 1e9, digits: 2) }
             }
             let lane =
                 isBenchmark
                 ? [labels["path"], labels["form"]].compactMap(\.self).joined(separator: " ") : SeriesName.text(labels)
-            let rate = isBenchmark ? self.reading("decode_packets", labels)?.counter?.rate : ratio(count, seconds)
+            let rate = isBenchmark ? self.whole.metric("decode_packets", labels)?.counter?.rate : ratio(count, seconds)
             cost.add([
                 .text(lane), .figure(rate?.rounded(), Human.number),
                 .figure(isBenchmark ? bytes?.rate : ratio(bytes?.value, seconds)) {
@@ -76,7 +61,7 @@ extension RunPage {
                 },
                 nanoseconds(isBenchmark ? time?.median : ratio(seconds, count)), nanoseconds(time?.min),
                 nanoseconds(time?.max),
-                .figure(self.reading("decode_packet_allocated_bytes", labels)?.gauge?.value) {
+                .figure(self.whole.metric("decode_packet_allocated_bytes", labels)?.gauge?.value) {
                     "\(Human.fixed($0, digits: 2)) B"
                 },
             ])
@@ -126,13 +111,12 @@ extension RunPage {
             ["delay", "series", "count", "p50", "p99", "p99.9", "max"],
             words: 2
         )
-        let fields: [KeyPath<DurationReading, Double>] = [\.p50, \.p99, \.p999, \.max]
         for name in ["schedule_lag", "connect_lag", "reconnect_lag", "loop_lag"] {
             for metric in self.whole.metrics where metric.name == name {
-                let cells: [PageTable.Cell?] = zip(fields, Cell.durations(metric, fields)).map { field, text in
-                    text.flatMap { $0 == Human.unknown ? nil : .text($0, key: metric.duration?[keyPath: field]) }
-                }
-                table.add([.text(name), .text(SeriesName.text(metric.labels)), .count(metric.duration?.count)] + cells)
+                table.add(
+                    [.text(name), .text(SeriesName.text(metric.labels)), .count(metric.duration?.count)]
+                        + PageTable.Cell.durations(metric, [\.p50, \.p99, \.p999, \.max])
+                )
             }
         }
         guard !rows.isEmpty || !table.isEmpty else { return nil }

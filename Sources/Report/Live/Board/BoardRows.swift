@@ -35,6 +35,11 @@ struct BoardRows: Sendable {
 
     mutating func add(_ line: BoardLine, _ rank: BoardRank) { self.rows.append((line, rank)) }
 
+    /// Adds lines, of which the first has a rank of its own.
+    mutating func add(_ lines: [BoardLine], _ first: BoardRank, then rank: BoardRank) {
+        for (number, line) in lines.enumerated() { self.add(line, number == 0 ? first : rank) }
+    }
+
     /// Adds a block, with a gap before it unless it is the first.
     mutating func add(_ block: BoardRows, hasGap: Bool = true) {
         guard !block.rows.isEmpty else { return }

@@ -28,9 +28,7 @@ extension LiveBoard {
         if let count = self.total("reconnects") {
             parts.append(BoardLine("\(Human.number(count)) reconnects", count > 0 ? nil : .dim))
         }
-        for (number, line) in Self.titled("Clients", parts, width: width).enumerated() {
-            rows.add(line, number == 0 ? .clients : .reason)
-        }
+        rows.add(Self.titled("Clients", parts, width: width), .clients, then: .reason)
         let up = self.history({ $1 }) { $0.clientsUp }
         // A level line shows nothing.
         if Set(up.compactMap(\.self)).count > 1, let trend = Self.trend("up", up, width: width, Human.number) {
@@ -100,9 +98,7 @@ extension LiveBoard {
             parts.append(BoardLine("\(Human.number(count)) \(word)", count > 0 ? .yellow : .dim))
         }
         let title = self.expected == nil ? "Received" : "Delivered"
-        for (number, line) in Self.titled(title, parts, width: width).enumerated() {
-            rows.add(line, number == 0 ? .deliveries : .reason)
-        }
+        rows.add(Self.titled(title, parts, width: width), .deliveries, then: .reason)
         return rows
     }
 
@@ -138,9 +134,7 @@ extension LiveBoard {
         }
         var parts = errors.prefix(Self.mostErrors).map { BoardLine("\(Human.count($0.count)) \($0.words)", .red) }
         if errors.count > Self.mostErrors { parts.append(BoardLine("and \(errors.count - Self.mostErrors) more")) }
-        for (number, line) in Self.titled("Errors", parts, width: width).enumerated() {
-            rows.add(line, number == 0 ? .errors : .example)
-        }
+        rows.add(Self.titled("Errors", parts, width: width), .errors, then: .example)
         if !first.example.isEmpty {
             rows.add(Self.below("e.g. \(first.example)", .dim).truncated(to: width), .example)
         }

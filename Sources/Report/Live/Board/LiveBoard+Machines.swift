@@ -29,9 +29,7 @@ extension LiveBoard {
         if let idle = self.latest("host_cpu_idle").compactMap(\.gauge?.value).min() {
             parts.append(BoardLine("host \(Self.share(idle)) idle"))
         }
-        for (number, line) in Self.titled("Generator", parts, width: width).enumerated() {
-            rows.add(line, number == 0 ? .generator : .reason)
-        }
+        rows.add(Self.titled("Generator", parts, width: width), .generator, then: .reason)
         for loop in loops.prefix(Self.mostLoopRows) where loops.count > 1 {
             rows.add(Self.bar("loop \(loop.labels["loop"] ?? "")", loop.value), .loop)
         }
@@ -54,8 +52,8 @@ extension LiveBoard {
         var rows = BoardRows()
         for process in processes {
             let own = metrics.filter { $0.labels["process"] ?? "" == process }
-            let line = Self.titled(rows.count == 0 ? "Server" : "", Self.facts(of: process, own), width: width)
-            for (number, line) in line.enumerated() { rows.add(line, number == 0 ? .server : .reason) }
+            let lines = Self.titled(rows.count == 0 ? "Server" : "", Self.facts(of: process, own), width: width)
+            rows.add(lines, .server, then: .reason)
         }
         let series = (self.latest("server_metric") + self.latest("server_sys")).prefix(Self.mostSeries)
         let parts = series.compactMap(Self.series)
