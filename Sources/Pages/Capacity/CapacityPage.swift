@@ -59,32 +59,18 @@ package struct CapacityPage {
         let broken = self.record.steps.filter { $0.verdict == "broken" }.min { $0.load < $1.load }
         let reason =
             broken.flatMap { step in step.reason.map { "; \(self.record.text(step.load)) broke: \($0)" } } ?? ""
+        let words = headline.words ?? Human.unknown
+        func lead(_ words: String, _ tone: PageTone) -> PageLead { PageLead(words, tone: tone, evidence: evidence) }
         switch answer?.kind {
         case "found":
             let load = answer?.load.map(self.record.text) ?? Human.unknown
             let unsettled = answer?.reason.map { "; not settled: \($0)" } ?? ""
-            return PageLead("The server holds \(load)\(reason)\(unsettled).", tone: .good, evidence: evidence)
-        case "at-least":
-            return PageLead("The server holds \(headline.words ?? Human.unknown).", tone: .warn, evidence: evidence)
-        case "nothing-holds":
-            return PageLead(
-                "Nothing holds, \(headline.words ?? Human.unknown)\(reason).",
-                tone: .bad,
-                evidence: evidence
-            )
-        case "generator-limited":
-            return PageLead(
-                "The generator was the limit, not the server: \(headline.words ?? Human.unknown).",
-                tone: .warn,
-                evidence: evidence
-            )
-        case nil: return PageLead("The search is not finished.", tone: .warn, evidence: evidence)
-        default:
-            return PageLead(
-                "The search was interrupted: \(headline.words ?? Human.unknown).",
-                tone: .warn,
-                evidence: evidence
-            )
+            return lead("The server holds \(load)\(reason)\(unsettled).", .good)
+        case "at-least": return lead("The server holds \(words).", .warn)
+        case "nothing-holds": return lead("Nothing holds, \(words)\(reason).", .bad)
+        case "generator-limited": return lead("The generator was the limit, not the server: \(words).", .warn)
+        case nil: return lead("The search is not finished.", .warn)
+        default: return lead("The search was interrupted: \(words).", .warn)
         }
     }
 

@@ -125,7 +125,9 @@ extension ComparePage {
         let broken = judged.filter { $0.gate?.isBroken == true }
         let worse = judged.filter { $0.finding == .worse && $0.gate?.isBroken != true }
         let better = judged.filter { $0.finding == .better }
-        let evidence = (href: "#judged", text: "all judged figures")
+        func lead(_ words: String, _ tone: PageTone) -> PageLead {
+            PageLead(words, tone: tone, evidence: (href: "#judged", text: "all judged figures"))
+        }
         guard !judged.isEmpty else {
             return PageLead("Nothing was judged: \(self.comparison.headline).", tone: .warn)
         }
@@ -135,35 +137,21 @@ extension ComparePage {
             let good = better.first.map { "; better: \(Self.change($0))" } ?? ""
             let isSure = self.comparison.hasFailed
             let words = isSure ? "New is worse" : "New looks worse, though single runs cannot show it"
-            return PageLead(
-                "\(words): \(Self.change(first))\(limit)\(more)\(good).",
-                tone: isSure ? .bad : .warn,
-                evidence: evidence
-            )
+            return lead("\(words): \(Self.change(first))\(limit)\(more)\(good).", isSure ? .bad : .warn)
         }
         switch (better.first, worse.first) {
         case (let good?, let bad?):
-            return PageLead(
+            return lead(
                 "Mixed: new is better in \(Self.change(good)), and worse within the limits in \(Self.change(bad)).",
-                tone: .warn,
-                evidence: evidence
+                .warn
             )
         case (let good?, nil):
             let more = better.count > 1 ? "; \(Self.further(better.count - 1)) improved too" : ""
-            return PageLead(
-                "New is better: \(Self.change(good))\(more), and nothing judged is worse.",
-                tone: .good,
-                evidence: evidence
-            )
-        case (nil, let bad?):
-            return PageLead(
-                "New is worse within the limits: \(Self.change(bad)).",
-                tone: .warn,
-                evidence: evidence
-            )
+            return lead("New is better: \(Self.change(good))\(more), and nothing judged is worse.", .good)
+        case (nil, let bad?): return lead("New is worse within the limits: \(Self.change(bad)).", .warn)
         case (nil, nil):
             let words = "No difference between base and new was found\(self.resolution)."
-            return PageLead(words, tone: self.isConclusive ? .good : .plain, evidence: evidence)
+            return lead(words, self.isConclusive ? .good : .plain)
         }
     }
 
