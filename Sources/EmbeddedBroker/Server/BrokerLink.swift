@@ -28,12 +28,10 @@ final class BrokerLink: ChannelInboundHandler {
     private(set) var id: ConnectionID = -1
     var decoder: PacketDecoder
     private(set) var context: ChannelHandlerContext?
-    /// The channel's descriptor, while it is open.
-    private var descriptor: CInt = -1
+    /// Writes past the channel; `nil` where something lies between it and the broker.
+    private var direct: DirectSocket?
     /// At most one byte is pending in the channel.
     private var isWritable = true
-    /// Bytes were written through the channel, which may still hold them.
-    private var channelMayHold = false
     var ending: Ending?
     /// Set once the write side is shut: the deadline for the peer's FIN, or for the peer to take the written bytes.
     var endDeadline: NIODeadline?
@@ -58,7 +56,7 @@ final class BrokerLink: ChannelInboundHandler {
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
     func channelActive(context: ChannelHandlerContext) {
-        if self.loop.fragments == nil, self.door == nil { self.descriptor = Socket.descriptor(of: context.channel) }
+        if self.loop.fragments == nil, self.door == nil { self.direct = DirectSocket() }
         self.id = self.loop.opened(self)
     }
 
@@ -83,7 +81,7 @@ final class BrokerLink: ChannelInboundHandler {
 
     func channelInactive(context: ChannelHandlerContext) {
         self.context = nil
-        self.descriptor = -1
+        self.direct?.close()
         self.loop.closed(self)
     }
 
@@ -123,25 +121,21 @@ final class BrokerLink: ChannelInboundHandler {
 
     var canWrite: Bool { self.isWritable && self.fragments.readableBytes == 0 && self.context != nil }
 
-    /// Whether a direct write would overtake nothing in the channel.
-    var canWriteDirectly: Bool {
-        guard self.descriptor >= 0, self.canWrite else { return false }
-        guard self.channelMayHold else { return true }
-        let held = (try? self.context?.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
-        self.channelMayHold = held > 0
-        return held == 0
-    }
+    var canWriteDirectly: Bool { self.direct != nil && self.canWrite }
 
     /// Writes past the channel, whose cost per write equals the kernel's for a small write.
     ///
     /// - Returns: bytes taken. The caller passes the rest to ``write(_:)``, so that the channel waits for room or
     ///   reports the error.
-    func writeDirectly(_ bytes: UnsafeRawBufferPointer) -> Int { Socket.write(bytes, to: self.descriptor) }
+    func writeDirectly(_ bytes: UnsafeRawBufferPointer) -> Int {
+        guard let context = self.context else { return 0 }
+        return self.direct?.write(bytes, past: context.channel) ?? 0
+    }
 
     func write(_ bytes: ByteBuffer) {
         guard let context = self.context else { return }
         guard self.loop.fragments != nil else {
-            self.channelMayHold = true
+            self.direct?.channelMayHold = true
             context.writeAndFlush(self.wrapOutboundOut(bytes), promise: nil)
             return
         }
