@@ -62,45 +62,27 @@ public struct PubComp: Hashable, Sendable {
     }
 }
 
-extension ByteBuffer {
-    /// §3.4.2.1: success with no properties is the two-byte form, the only form 3.x has.
-    fileprivate mutating func writeAcknowledgement(
-        _ type: PacketType,
-        _ packetID: PacketID,
-        _ reason: ReasonCode,
-        _ properties: Properties,
-        as version: ProtocolVersion
-    ) {
-        self.writePacket(type) { body in
-            body.writeInteger(packetID.rawValue)
-            guard version == .v5, reason != .success || !properties.isEmpty else { return }
-            body.writeInteger(reason.rawValue)
-            properties.encode(into: &body)
-        }
-    }
-}
-
 extension PubAck {
     package func encode(as version: ProtocolVersion, into buffer: inout ByteBuffer) {
-        buffer.writeAcknowledgement(.pubAck, self.packetID, self.reason, self.properties, as: version)
+        buffer.writeReason(.pubAck, of: self.packetID, self.reason, self.properties, as: version)
     }
 }
 
 extension PubRec {
     package func encode(as version: ProtocolVersion, into buffer: inout ByteBuffer) {
-        buffer.writeAcknowledgement(.pubRec, self.packetID, self.reason, self.properties, as: version)
+        buffer.writeReason(.pubRec, of: self.packetID, self.reason, self.properties, as: version)
     }
 }
 
 extension PubRel {
     package func encode(as version: ProtocolVersion, into buffer: inout ByteBuffer) {
-        buffer.writeAcknowledgement(.pubRel, self.packetID, self.reason, self.properties, as: version)
+        buffer.writeReason(.pubRel, of: self.packetID, self.reason, self.properties, as: version)
     }
 }
 
 extension PubComp {
     package func encode(as version: ProtocolVersion, into buffer: inout ByteBuffer) {
-        buffer.writeAcknowledgement(.pubComp, self.packetID, self.reason, self.properties, as: version)
+        buffer.writeReason(.pubComp, of: self.packetID, self.reason, self.properties, as: version)
     }
 }
 

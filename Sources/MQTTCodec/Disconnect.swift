@@ -27,14 +27,16 @@ public struct Auth: Hashable, Sendable {
 }
 
 extension ByteBuffer {
-    /// §3.14.2.1, §3.15.2.1: 0 with no properties is the empty body.
-    fileprivate mutating func writeReason(
+    /// §3.4.2.1, §3.14.2.1, §3.15.2.1: success with no properties is left out, and so it is before 5.0.
+    mutating func writeReason(
         _ type: PacketType,
+        of packetID: PacketID? = nil,
         _ reason: ReasonCode,
         _ properties: Properties,
         as version: ProtocolVersion
     ) {
         self.writePacket(type) { body in
+            if let packetID { body.writeInteger(packetID.rawValue) }
             guard version == .v5, reason != .success || !properties.isEmpty else { return }
             body.writeInteger(reason.rawValue)
             properties.encode(into: &body)
