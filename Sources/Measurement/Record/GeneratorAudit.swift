@@ -271,23 +271,17 @@ extension GeneratorAudit {
     }
 
     private var portReason: Verdict.Reason? {
-        guard self.portsExhausted > 0 else { return nil }
-        return Verdict.Reason(
-            code: "local-ports",
-            text: "\(Words.count(self.portsExhausted)) connects found no free local port",
-            measured: Double(self.portsExhausted),
-            limit: 0
-        )
+        self.exhausted("local-ports", in: self.portsExhausted, "local port")
     }
 
     private var descriptorReason: Verdict.Reason? {
-        guard self.descriptorsExhausted > 0 else { return nil }
-        return Verdict.Reason(
-            code: "descriptors",
-            text: "\(Words.count(self.descriptorsExhausted)) connects found no free file descriptor",
-            measured: Double(self.descriptorsExhausted),
-            limit: 0
-        )
+        self.exhausted("descriptors", in: self.descriptorsExhausted, "file descriptor")
+    }
+
+    private func exhausted(_ code: String, in connects: UInt64, _ what: String) -> Verdict.Reason? {
+        guard connects > 0 else { return nil }
+        let text = "\(Words.count(connects)) connects found no free \(what)"
+        return Verdict.Reason(code: code, text: text, measured: Double(connects), limit: 0)
     }
 
     /// The share of the host's CPU that the hypervisor gave to others, 0...1, over all seconds of load; `nil` if
