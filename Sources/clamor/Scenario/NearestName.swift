@@ -10,6 +10,11 @@ enum NearestName {
         return best.distance <= most ?? max(1, min(3, word.count / 3)) ? best.name : nil
     }
 
+    /// `did you mean NAME? `, or nothing.
+    static func question(_ word: String, in known: [String]) -> String {
+        self.of(word, in: known).map { "did you mean \($0)? " } ?? ""
+    }
+
     /// The edit distance: letters inserted, removed, replaced, or swapped with the next (Damerau's, neighbours only).
     private static func distance(_ one: [Character], _ other: [Character]) -> Int {
         // A key of a file may be of any length; names are short.

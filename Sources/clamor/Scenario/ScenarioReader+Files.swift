@@ -18,18 +18,9 @@ extension ScenarioReader {
             self.report(error.place, error.text)
             return nil
         }
-        guard case .mapping(let entries) = root.content else {
-            self.report(root.place, "the file is \(root.kind); write keys such as target:, duration: and groups:")
-            return nil
-        }
-        var values: [String: ScenarioValue] = [:]
-        for entry in entries {
-            if Self.topKeys.contains(entry.key) {
-                values[entry.key] = entry.value
-            } else {
-                self.report(entry.place, self.unknown(entry.key, known: Self.topKeys))
-            }
-        }
+        let remedy = "write keys such as target:, duration: and groups:"
+        guard let entries = self.mapping(root, "the file", remedy) else { return nil }
+        var values = self.values(entries, Self.topKeys)
         if let vars = values.removeValue(forKey: "vars") { self.readDefaults(vars) }
         if let include = values.removeValue(forKey: "include") {
             for value in self.paths(include) { self.include(value, into: &values, chain: chain + [file]) }
@@ -39,10 +30,7 @@ extension ScenarioReader {
 
     /// `vars: { RATE: 5000/s }`.
     private mutating func readDefaults(_ value: ScenarioValue) {
-        guard case .mapping(let entries) = value.content else {
-            return self.report(value.place, "vars is \(value.kind); write names and values, such as { RATE: 5000/s }")
-        }
-        for entry in entries {
+        for entry in self.mapping(value, "vars", "write names and values, such as { RATE: 5000/s }") ?? [] {
             guard ScenarioVariables.isName(entry.key) else {
                 self.report(entry.place, "vars: '\(entry.key)' is no name; use letters, digits and _")
                 continue
@@ -54,16 +42,12 @@ extension ScenarioReader {
 
     private mutating func paths(_ value: ScenarioValue) -> [ScenarioValue] {
         switch value.content {
-        case .list(let values): values
-        case .text: [value]
+        case .list(let values): return values
+        case .text: return [value]
         case .nothing, .mapping:
-            self.wrongPaths(value)
+            self.report(value.place, "include is \(value.kind); name a file, or a list of them")
+            return []
         }
-    }
-
-    private mutating func wrongPaths(_ value: ScenarioValue) -> [ScenarioValue] {
-        self.report(value.place, "include is \(value.kind); name a file, or a list of them")
-        return []
     }
 
     private mutating func include(_ value: ScenarioValue, into values: inout [String: ScenarioValue], chain: [Int]) {

@@ -32,18 +32,12 @@ extension ScenarioReader {
     /// Reads one group.
     mutating func group(_ entry: ScenarioValue.Entry) -> (group: ScenarioGroup, sources: Sources)? {
         let name = entry.key
-        guard !name.isEmpty, name.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "_-.".contains($0)) })
-        else {
+        guard Self.isLabel(name) else {
             self.report(entry.place, "'\(name)' is no name of a group; use letters, digits, _, - and .")
             return nil
         }
-        guard case .mapping(let entries) = entry.value.content else {
-            self.report(
-                entry.value.place,
-                "\(name) is \(entry.value.kind); write its keys below it, such as clients: 100"
-            )
-            return nil
-        }
+        let remedy = "write its keys below it, such as clients: 100"
+        guard let entries = self.mapping(entry.value, name, remedy) else { return nil }
         let given = self.flat(entries, of: name)
         let (speech, target) = self.speech(given)
         guard let command = self.job(speech, given, entry) else { return nil }
@@ -66,11 +60,8 @@ extension ScenarioReader {
         for list in sources.lists { self.take(list: list, &sources) }
         // A client that thinks has one operation in flight.
         if sources.pacing.think != nil, !given.contains(where: { $0.path.hasSuffix(".window") }) {
-            if speech == .mqtt {
-                sources.given.suppose(\.inflight, 1)
-            } else {
-                sources.given.suppose(\.stanzaWindow, 1)
-            }
+            let window: OptionKey<Int> = speech == .mqtt ? \OptionTable.inflight : \.stanzaWindow
+            sources.given.suppose(window, 1)
         }
         if let target { self.take(target: target, &sources) }
         return self.options(&sources).map { ($0, sources) }
@@ -261,22 +252,19 @@ extension ScenarioReader {
         let before = self.problems.count
         self.supposeInterval(&sources)
         sources.given.checkNeighbours()
-        let work: ScenarioGroup.Work
+        var work: ScenarioGroup.Work
         switch sources.command.speech {
         case .mqtt:
             guard let kind = MQTTOptions.Kind(rawValue: sources.command.word) else { return nil }
-            var options = sources.given.mqtt(kind)
-            self.check(sources.pacing, options.common, sources)
-            sources.pacing.apply(to: &options.common, group: sources.group)
-            work = .mqtt(options)
+            work = .mqtt(sources.given.mqtt(kind))
         case .xmpp:
             guard let kind = XMPPLoad.Work(rawValue: sources.command.word) else { return nil }
             var options = sources.given.xmpp(kind)
-            self.check(sources.pacing, options.common, sources)
-            sources.pacing.apply(to: &options.common, group: sources.group)
             if !self.isAlone { Self.setResource(of: &options, sources) }
             work = .xmpp(options)
         }
+        self.check(sources.pacing, work.options, sources)
+        sources.pacing.apply(to: &work.options, group: sources.group)
         for problem in sources.given.problems {
             self.report(problem.place ?? sources.place, problem.description)
         }

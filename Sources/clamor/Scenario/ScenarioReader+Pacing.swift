@@ -69,14 +69,7 @@ extension ScenarioReader {
         let name = "\(sources.group).\(given.path)"
         let isRamp = entries.contains { ["from", "to", "over"].contains($0.key) }
         let keys = isRamp ? ["from", "to", "over"] : ["steps", "every"]
-        var values: [String: ScenarioValue] = [:]
-        for entry in entries {
-            if keys.contains(entry.key) {
-                values[entry.key] = entry.value
-            } else {
-                self.report(entry.place, "\(name): " + self.unknown(entry.key, known: keys))
-            }
-        }
+        let values = self.values(entries, keys, of: name)
         for key in isRamp ? ["from", "to"] : keys where values[key] == nil {
             self.report(
                 given.value.place,

@@ -15,18 +15,14 @@ extension ScenarioReader {
             self.refusePeers(entry.place, sources)
             return true
         }
-        guard case .mapping(let entries) = entry.value.content else {
-            self.report(entry.value.place, "\(name) is \(entry.value.kind); write it like { root: door, to: random }")
+        let remedy = "write it like { root: door, to: random }"
+        guard let entries = self.mapping(entry.value, name, remedy) else { return true }
+        let values = self.values(entries, ["root", "to"], of: name)
+        guard let root = values["root"] else {
+            self.report(entry.value.place, "\(name): root is missing; \(remedy)")
             return true
         }
-        for inner in entries where !["root", "to"].contains(inner.key) {
-            self.report(inner.place, "\(name): " + self.unknown(inner.key, known: ["root", "to"]))
-        }
-        guard let root = entries.first(where: { $0.key == "root" })?.value else {
-            self.report(entry.value.place, "\(name): root is missing; write it like { root: door, to: random }")
-            return true
-        }
-        let to = entries.first { $0.key == "to" }?.value
+        let to = values["to"]
         guard let text = self.text(root, of: "\(name).root"),
             let receiver = to.map({ self.text($0, of: "\(name).to") }) ?? "random"
         else { return true }
@@ -57,7 +53,7 @@ extension ScenarioReader {
             for (to, place) in sources.receivers {
                 let name = "\(group.name).publish.p2p.to"
                 if case .group(let receiver) = to, !self.groupNames.contains(receiver) {
-                    let near = NearestName.of(receiver, in: self.groupNames).map { "did you mean \($0)? " } ?? ""
+                    let near = NearestName.question(receiver, in: self.groupNames)
                     let known = self.groupNames.joined(separator: ", ")
                     self.report(place, "\(name): there is no group '\(receiver)'; \(near)here are random, \(known)")
                     continue

@@ -1,5 +1,6 @@
 // `stages:`, in order.
 extension ScenarioReader {
+    private static let stageExample = "write it like { name: peak, for: 2m, load: 100% }"
     package static let stageKeys = ["name", "for", "load", "warmup", "reconnect", "offline", "clients"]
     /// Each stage has its own counters and durations, for every group on every loop.
     package static let mostStages = 1_000
@@ -25,11 +26,9 @@ extension ScenarioReader {
         var names: Set<String> = []
         var length: Int64 = 0
         for value in values {
-            guard case .mapping(let entries) = value.content else {
-                self.report(value.place, "a stage is \(value.kind); write it like { name: peak, for: 2m, load: 100% }")
-                continue
-            }
-            guard let (stage, place) = self.stage(entries, value.place) else { continue }
+            guard let entries = self.mapping(value, "a stage", Self.stageExample),
+                let (stage, place) = self.stage(entries, value.place)
+            else { continue }
             if !names.insert(stage.name).inserted {
                 self.report(place, "stages: '\(stage.name)' occurs twice; give each stage a unique name")
             }
@@ -53,16 +52,9 @@ extension ScenarioReader {
         _ entries: [ScenarioValue.Entry],
         _ place: ScenarioPlace
     ) -> (StageOption, ScenarioPlace)? {
-        var values: [String: ScenarioValue] = [:]
-        for entry in entries {
-            if Self.stageKeys.contains(entry.key) {
-                values[entry.key] = entry.value
-            } else {
-                self.report(entry.place, "stages: " + self.unknown(entry.key, known: Self.stageKeys))
-            }
-        }
+        let values = self.values(entries, Self.stageKeys, of: "stages")
         for key in ["name", "for"] where values[key] == nil {
-            self.report(place, "stages: \(key) is missing; write it like { name: peak, for: 2m, load: 100% }")
+            self.report(place, "stages: \(key) is missing; \(Self.stageExample)")
         }
         let name = values["name"].flatMap { self.stageName($0) }
         let length = values["for"].flatMap { value in
@@ -80,12 +72,7 @@ extension ScenarioReader {
         if let value = values["reconnect"] {
             stage.reconnect = self.quantity(value, of: "stages.reconnect", parse: PercentText.parse) ?? 0
         }
-        if let value = values["warmup"], let text = self.text(value, of: "stages.warmup") {
-            if !["true", "false"].contains(text) {
-                self.report(value.place, "stages.warmup: '\(text)' is not true or false")
-            }
-            stage.isWarmup = text == "true"
-        }
+        if let value = values["warmup"] { stage.isWarmup = self.flag(value, of: "stages.warmup") }
         if let value = values["offline"] {
             stage.offline = self.quantity(value, of: "stages.offline", parse: Self.offlineShare) ?? 0
             if stage.offline > 0, stage.reconnect > 0 {
@@ -133,12 +120,7 @@ extension ScenarioReader {
 
     /// As labels of metrics have it.
     private mutating func stageName(_ value: ScenarioValue) -> String? {
-        guard let text = self.text(value, of: "stages.name") else { return nil }
-        guard !text.isEmpty, text.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "_-.".contains($0)) })
-        else {
-            self.report(value.place, "stages.name: '\(text)' is no name of a stage; use letters, digits, _, - and .")
-            return nil
-        }
+        guard let text = self.label(value, of: "stages.name", "stage") else { return nil }
         guard !["connect", "drain"].contains(text) else {
             self.report(value.place, "stages.name: every run has its own \(text); give the stage another name")
             return nil
@@ -153,21 +135,6 @@ extension ScenarioReader {
             let value = Double(number), value <= 10_000
         else { throw QuantityError("'\(text)' is no part of a load; write it like 50%, from 0% to 10000%") }
         return value / 100
-    }
-
-    /// A text that one of the readers of quantities reads.
-    mutating func quantity<Value>(
-        _ value: ScenarioValue,
-        of name: String,
-        parse: (String) throws(QuantityError) -> Value
-    ) -> Value? {
-        guard let text = self.text(value, of: name) else { return nil }
-        do throws(QuantityError) {
-            return try parse(text)
-        } catch {
-            self.report(value.place, "\(name): \(error)")
-            return nil
-        }
     }
 
     // MARK: - With the rest of the file
@@ -263,7 +230,7 @@ extension ScenarioReader {
     ) {
         guard let places = self.groupTurnoutPlaces[[stage.name, turnout.group]] else { return }
         guard self.groupNames.contains(turnout.group) else {
-            let meant = NearestName.of(turnout.group, in: self.groupNames).map { "did you mean \($0)? " } ?? ""
+            let meant = NearestName.question(turnout.group, in: self.groupNames)
             return self.report(
                 places.key,
                 "stages.clients: there is no group '\(turnout.group)'; \(meant)here are "

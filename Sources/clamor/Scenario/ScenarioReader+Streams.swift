@@ -20,7 +20,9 @@ extension ScenarioReader {
         guard case .list(let values) = entry.value.content, values.count == 1,
             case .mapping(let entries) = values[0].content
         else { return [whole] }
-        if let name = entries.first(where: { $0.key == "name" })?.value { _ = self.streamName(name, of: group) }
+        if let name = entries.first(where: { $0.key == "name" })?.value {
+            _ = self.label(name, of: "\(group).publish.name", "stream")
+        }
         let own = Entry(
             path: entry.key,
             place: entry.place,
@@ -50,12 +52,10 @@ extension ScenarioReader {
         var places: [ScenarioPlace] = []
         var names: Set<String> = []
         for (index, value) in values.enumerated() {
-            guard case .mapping(let entries) = value.content else {
-                self.report(value.place, "\(sources.group).publish: a stream is \(value.kind); \(example)")
-                continue
-            }
+            guard let entries = self.mapping(value, "\(sources.group).publish: a stream", example) else { continue }
             let named = entries.first { $0.key == "name" }?.value
-            let name = named.map { self.streamName($0, of: sources.group) } ?? "stream\(index + 1)"
+            let key = "\(sources.group).publish.name"
+            let name = named.map { self.label($0, of: key, "stream") } ?? "stream\(index + 1)"
             if let name, !names.insert(name).inserted {
                 self.report(
                     named?.place ?? value.place,
@@ -136,19 +136,6 @@ extension ScenarioReader {
             stream.arrivals = .poisson(number: "\(sources.group).\(name)".stableHash)
         }
         return stream
-    }
-
-    /// As labels of metrics have it.
-    private mutating func streamName(_ value: ScenarioValue, of group: String) -> String? {
-        guard let text = self.text(value, of: "\(group).publish.name") else { return nil }
-        if !text.isEmpty, text.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "_-.".contains($0)) }) {
-            return text
-        }
-        self.report(
-            value.place,
-            "\(group).publish.name: '\(text)' is no name of a stream; use letters, digits, _, - and ."
-        )
-        return nil
     }
 
     /// The options of a part of a group, which is read as a group of its own.

@@ -57,21 +57,14 @@ extension ScenarioReader {
     }
 
     private mutating func filter(_ value: ScenarioValue, _ sources: Sources) -> Filter? {
-        guard case .mapping(let entries) = value.content else {
-            self.report(value.place, "a subscription is \(value.kind); write it like { filter: \"a/#\", qos: 1 }")
-            return nil
-        }
+        let remedy = "write it like { filter: \"a/#\", qos: 1 }"
+        guard let entries = self.mapping(value, "a subscription", remedy) else { return nil }
         let name = "\(sources.group).subscribe"
-        let known = Self.filterKeys.map(\.name)
-        for entry in entries where !known.contains(entry.key) {
-            self.report(entry.place, "\(name): " + self.unknown(entry.key, known: known))
-        }
+        let values = self.values(entries, Self.filterKeys.map(\.name), of: name)
         let before = self.problems.count
-        let own = Self.filterKeys.first { $0.spec.id == OptionTable[\.filters].id }?.name
-        let filter = entries.first { $0.key == own }?.value
-        if filter == nil {
-            self.report(value.place, "\(name): filter is missing; write it like { filter: \"a/#\", qos: 1 }")
-        }
+        let own = Self.filterKeys.first { $0.spec.id == OptionTable[\.filters].id }?.name ?? ""
+        let filter = values[own]
+        if filter == nil { self.report(value.place, "\(name): filter is missing; \(remedy)") }
         let text = filter.flatMap { self.text($0, of: "filter") }
         var given = self.part(.sub, at: value.place, of: sources)
         if let text, let place = filter?.place {
@@ -79,7 +72,7 @@ extension ScenarioReader {
                 GivenOptions.Found(spec: OptionTable[\.filters], texts: [text], place: place, places: [place])
             )
         }
-        let others = self.subscribeOptions(entries.filter { $0.key != own }, Self.filterKeys, name)
+        let others = self.subscribeOptions(values.filter { $0.key != own }, Self.filterKeys, name)
         for found in others { given.take(found) }
         let options = given.mqtt(.sub)
         for problem in given.problems { self.report(problem.place ?? value.place, problem.description) }
@@ -90,7 +83,7 @@ extension ScenarioReader {
             options: options.subscribe,
             found: others,
             place: filter?.place ?? value.place,
-            qosPlace: entries.first { $0.key == "qos" }?.value.place ?? value.place
+            qosPlace: values["qos"]?.place ?? value.place
         )
     }
 
@@ -104,29 +97,21 @@ extension ScenarioReader {
                     + "{ no_local: true }, or leave subscribers and topology out"
             )
         }
-        guard case .mapping(let entries) = entry.value.content else {
-            return self.report(
-                entry.value.place,
-                "\(name) is \(entry.value.kind); next to subscribers it sets their subscribe options, such as "
-                    + "{ no_local: true }"
-            )
-        }
+        let remedy = "next to subscribers it sets their subscribe options, such as { no_local: true }"
+        guard let entries = self.mapping(entry.value, name, remedy) else { return }
         let keys = Self.subscribeKeys(sources.keys)
-        for entry in entries where !keys.contains(where: { $0.name == entry.key }) {
-            self.report(entry.place, "\(name): " + self.unknown(entry.key, known: keys.map(\.name)))
-        }
-        for found in self.subscribeOptions(entries, keys, name) { sources.given.take(found) }
+        let values = self.values(entries, keys.map(\.name), of: name)
+        for found in self.subscribeOptions(values, keys, name) { sources.given.take(found) }
     }
 
     /// The settings of a mapping.
     private mutating func subscribeOptions(
-        _ entries: [ScenarioValue.Entry],
+        _ values: [String: ScenarioValue],
         _ keys: [(name: String, spec: OptionSpec)],
         _ name: String
     ) -> [GivenOptions.Found] {
         keys.compactMap { key, spec in
-            guard let value = entries.first(where: { $0.key == key })?.value,
-                let found = self.found(spec, value, "\(name).\(key)"),
+            guard let value = values[key], let found = self.found(spec, value, "\(name).\(key)"),
                 // The default is equal to its absence.
                 spec.id != OptionTable[\.retainHandling].id || found.texts != ["0"]
             else { return nil }

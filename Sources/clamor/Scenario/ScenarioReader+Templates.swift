@@ -25,25 +25,12 @@ extension ScenarioReader {
 
     private mutating func templates(_ value: ScenarioValue?) -> [String: [ScenarioValue.Entry]] {
         guard let value else { return [:] }
-        guard case .mapping(let entries) = value.content else {
-            self.report(
-                value.place,
-                "templates is \(value.kind); write a name for each, and the keys that groups get from it below the name"
-            )
-            return [:]
-        }
+        let remedy = "write a name for each, and the keys that groups get from it below the name"
         var known: [String: [ScenarioValue.Entry]] = [:]
-        for entry in entries {
-            guard case .mapping(let keys) = entry.value.content else {
-                self.report(
-                    entry.value.place,
-                    "templates.\(entry.key) is \(entry.value.kind); write keys of a group below it, such as clients: 100"
-                )
-                // The template exists, although it is invalid, so references to it are correct.
-                known[entry.key] = []
-                continue
-            }
-            known[entry.key] = keys
+        for entry in self.mapping(value, "templates", remedy) ?? [] {
+            let remedy = "write keys of a group below it, such as clients: 100"
+            // A template that is invalid exists, so references to it are correct.
+            known[entry.key] = self.mapping(entry.value, "templates.\(entry.key)", remedy) ?? []
         }
         return known
     }
@@ -91,7 +78,7 @@ extension ScenarioReader {
 
     private static func missing(_ name: String, of group: String, _ known: [String]) -> String {
         let known = known.sorted()
-        let near = NearestName.of(name, in: known).map { "did you mean \($0)? " } ?? ""
+        let near = NearestName.question(name, in: known)
         return "\(group).\(self.templateKey): there is no template '\(name)'; "
             + (known.isEmpty ? "write it below templates:" : "\(near)here are \(known.joined(separator: ", "))")
     }

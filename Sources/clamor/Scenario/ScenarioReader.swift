@@ -138,7 +138,7 @@ package struct ScenarioReader {
             )
             return nil
         }
-        let isBridged = values["bridged"].map { self.isBridged($0) } ?? false
+        let isBridged = values["bridged"].map { self.flag($0, of: "bridged") } ?? false
         let members = self.groups(groups)
         self.checkIdentities(members)
         self.checkReceivers(members, isBridged: isBridged)
@@ -183,15 +183,7 @@ package struct ScenarioReader {
     func unknown(_ key: String, known: [String]) -> String {
         Self.laterKeys.contains(key)
             ? "'\(key)' is not in this build; here it knows \(known.joined(separator: ", "))"
-            : "unknown key '\(key)'; \(NearestName.of(key, in: known).map { "did you mean \($0)? " } ?? "")"
-                + "here are \(known.joined(separator: ", "))"
-    }
-
-    /// A value that has to be one word or number.
-    mutating func text(_ value: ScenarioValue, of key: String) -> String? {
-        if case .text(let text) = value.content { return text }
-        self.report(value.place, "\(key) is \(value.kind); give it one value")
-        return nil
+            : "unknown key '\(key)'; \(NearestName.question(key, in: known))here are \(known.joined(separator: ", "))"
     }
 
     /// Phases, generator and results: the command line's, else the file's.
@@ -239,15 +231,6 @@ package struct ScenarioReader {
         self.groupNames = entries.map(\.key)
         let groups = entries.compactMap { self.group($0) }
         return self.sharing(groups)
-    }
-
-    /// `bridged: true`.
-    private mutating func isBridged(_ value: ScenarioValue) -> Bool {
-        guard let text = self.text(value, of: "bridged") else { return false }
-        if !["true", "false"].contains(text) {
-            self.report(value.place, "bridged: '\(text)' is not true or false")
-        }
-        return text == "true"
     }
 
     // MARK: - Thresholds

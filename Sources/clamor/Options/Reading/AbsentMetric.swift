@@ -11,8 +11,8 @@ struct AbsentMetric {
     /// The problem with a name that no run has.
     static func problem(ofName name: String) -> String? {
         guard MetricHelp.of(name) == nil, name != Threshold.errorRate else { return nil }
-        let near = NearestName.of(name, in: MetricHelp.all.map(\.name) + [Threshold.errorRate])
-        return "there is no metric '\(name)'; " + (near.map { "did you mean \($0)? " } ?? "") + "Metrics.md lists all"
+        let near = NearestName.question(name, in: MetricHelp.all.map(\.name) + [Threshold.errorRate])
+        return "there is no metric '\(name)'; \(near)Metrics.md lists all"
     }
 
     /// Why loads of these commands do not have it.
