@@ -28,15 +28,11 @@ extension GivenOptions {
         }
         let isSecure = self.isGiven(\.tlsPort) || self.isGiven(\.secureWebSocketPort)
         if isSecure, options.certificateFile == nil, options.preSharedKey == nil {
-            self.refuse(
-                self.isGiven(\.tlsPort) ? \.tlsPort : \.secureWebSocketPort,
-                "needs \(\.brokerCertificate) and \(\.brokerKey), or \(\.brokerPSK)"
-            )
+            let words: OptionWords = "needs \(\.brokerCertificate) and \(\.brokerKey), or \(\.brokerPSK)"
+            self.refuse(first: \.tlsPort, \.secureWebSocketPort, because: words)
         }
         if !isSecure {
-            for spec in self.given(with: .tls) {
-                self.refuse(spec, "is of use with \(\.tlsPort) or \(\.secureWebSocketPort) only")
-            }
+            self.refuse(with: .tls, because: "is of use with \(\.tlsPort) or \(\.secureWebSocketPort) only")
         }
         if self.isGiven(\.brokerPath), !self.isGiven(\.webSocketPort), !self.isGiven(\.secureWebSocketPort) {
             self.refuse(\.brokerPath, "is of use with \(\.webSocketPort) or \(\.secureWebSocketPort) only")
@@ -71,7 +67,7 @@ extension GivenOptions {
         let words = text.split(whereSeparator: \.isWhitespace).map(String.init)
         let known = (Self.faultOptions + Self.serviceOptions).flatMap(\.allNames)
         for name in words.map({ String($0.prefix { $0 != "=" }) }) where name.hasPrefix("-") && !known.contains(name) {
-            let near = NearestName.of(name, in: known).map { "did you mean \($0)? " } ?? ""
+            let near = NearestName.question(name, in: known)
             self.refuse(
                 \.broker,
                 "\(name) is no option of the embedded broker; \(near)see clamor broker --help"
@@ -141,9 +137,7 @@ extension GivenOptions {
             if options.allowsAnonymous {
                 self.refuse(\.allowsAnonymous, "has no effect without \(\.brokerUsers); add that, or leave it out")
             }
-            if self.isGiven(\.brokerAuth) {
-                self.refuse(\.brokerAuth, "is about users, and there are none; add \(\.brokerUsers)")
-            }
+            self.refuse(given: \.brokerAuth, because: "is about users, and there are none; add \(\.brokerUsers)")
         }
         return options
     }
@@ -152,29 +146,26 @@ extension GivenOptions {
     private mutating func brokerUsers(_ path: String, areProven: Bool) -> [String: [UInt8]]? {
         guard let bytes = self.regularFile(path) else { return nil }
         var users: [String: [UInt8]] = [:]
-        let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
-        for (index, line) in text.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
-            let line = line.last == 0x0D ? line.dropLast() : line
-            if line.isEmpty { continue }
+        for (number, line) in Self.lines(of: bytes) {
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
                 let name = String(validating: line[..<colon], as: UTF8.self)
             else {
                 // Not echoed: it may be a password.
-                self.refuse(\.brokerUsers, "line \(index + 1) of \(path) is not NAME:PASSWORD")
+                self.refuse(\.brokerUsers, "line \(number) of \(path) is not NAME:PASSWORD")
                 return nil
             }
             let password = Array(line[(colon + 1)...])
             if areProven, !Self.isProvable(name, password) {
                 self.refuse(
                     \.brokerUsers,
-                    "line \(index + 1) of \(path) has a name or a password that SCRAM cannot use; change it"
+                    "line \(number) of \(path) has a name or a password that SCRAM cannot use; change it"
                 )
                 return nil
             }
             if users.updateValue(password, forKey: name) != nil {
                 self.refuse(
                     \.brokerUsers,
-                    "line \(index + 1) of \(path) has the name '\(name)' again; leave one of the two out"
+                    "line \(number) of \(path) has the name '\(name)' again; leave one of the two out"
                 )
                 return nil
             }

@@ -4,12 +4,8 @@ extension GivenOptions {
     /// `file`: a scenario, whose load takes the place of the flags.
     mutating func doctor(_ file: String?) -> Invocation {
         guard let file else { return .doctor(self.doctor()) }
-        for spec in [
-            OptionTable[\.host], OptionTable[\.port], OptionTable[\.count], OptionTable[\.doctorSubscribers],
-            OptionTable[\.sourceAddresses], OptionTable[\.rate],
-        ] where self.found[spec.id] != nil {
-            self.refuse(spec, "\(file) has the load; change it there, or leave it out")
-        }
+        let words: OptionWords = "\(file) has the load; change it there, or leave it out"
+        self.refuse(given: \.host, \.port, \.count, \.doctorSubscribers, \.sourceAddresses, \.rate, because: words)
         let source = ScenarioSource(file: file, set: self[\.variables] ?? [], target: self[\.target])
         switch self.read(source) {
         case .wrong(let lines): return .wrong(lines)
@@ -33,10 +29,8 @@ extension GivenOptions {
             options.clients = options.load.publishers + options.load.subscribers
         }
         if let rate = self[\.rate] { options.load.pacing = .rate(rate) }
-        for spec in [OptionTable[\.hosts], OptionTable[\.variables], OptionTable[\.target]]
-        where self.found[spec.id] != nil {
-            self.refuse(spec, "is about a scenario; give its FILE, or leave it out")
-        }
+        let words: OptionWords = "is about a scenario; give its FILE, or leave it out"
+        self.refuse(given: \.hosts, \.variables, \.target, because: words)
         self.readOutput(into: &options)
         return options
     }

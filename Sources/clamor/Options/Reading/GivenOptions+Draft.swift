@@ -15,9 +15,8 @@ extension GivenOptions {
         }
         let isDivided = self.isGiven(\.slurmScenario) || self.isGiven(\.kubernetesScenario)
         if !isDivided {
-            for option: AnyOptionKey in [\.segmentCount, \.variables] where self.isGiven(option) {
-                self.refuse(option, "is of \(\.slurmScenario) and \(\.kubernetesScenario); add one of them")
-            }
+            let words: OptionWords = "is of \(\.slurmScenario) and \(\.kubernetesScenario); add one of them"
+            self.refuse(given: \.segmentCount, \.variables, because: words)
         }
         if self[\.writesDashboard] == true { return .draft(Draft(dashboardIn: path ?? "clamor-grafana")) }
         if self[\.writesWorkflow] == true {
@@ -39,7 +38,7 @@ extension GivenOptions {
         let ready = name.map { name in ReadyScenario.all.first { $0.name == name } } ?? ReadyScenario.all[0]
         guard let ready else {
             let names = ReadyScenario.all.map(\.name)
-            let hint = NearestName.of(name ?? "", in: names).map { "did you mean \($0)? " } ?? ""
+            let hint = NearestName.question(name ?? "", in: names)
             self.refuse(
                 argument: name ?? "",
                 "is no ready scenario; \(hint)there are \(names.joined(separator: ", "))"

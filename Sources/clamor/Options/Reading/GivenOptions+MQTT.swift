@@ -158,7 +158,7 @@ extension GivenOptions {
                 options.topology == .fanOut && options.kind == .pubsub
                 ? "fan-out has one publisher, so one QoS"
                 : "\(spread) client\(spread == 1 ? "" : "s") cannot be spread over \(options.qualities.count) QoS levels; raise \(\.count)"
-            if options.kind == .sub { self.refuse(\.subscribeQoS, words) } else { self.refuse(\.qos, words) }
+            self.refuse(options.kind == .sub ? \OptionTable.subscribeQoS : \.qos, words)
         }
         guard options.protocolLevel == 3 else { return }
         // MQTT 3.1 §3.1: 1 to 23 characters.
@@ -180,9 +180,10 @@ extension GivenOptions {
     private mutating func readAuthentication(into options: inout MQTTOptions) {
         let method = self[\.auth]
         if method != "aliyun" {
-            for spec in self.given(with: .aliyun) {
-                self.refuse(spec, "is a matter of Alibaba Cloud; add \(\.auth, "aliyun"), or leave it out")
-            }
+            self.refuse(
+                with: .aliyun,
+                because: "is a matter of Alibaba Cloud; add \(\.auth, "aliyun"), or leave it out"
+            )
         }
         switch method {
         case nil, "password": options.auth = .password
@@ -264,10 +265,10 @@ extension GivenOptions {
     private mutating func readWill(into options: inout MQTTOptions) {
         guard let topic = self[\.willTopic] else {
             // SPEC A2: without a will there is nothing that its other values belong to.
-            for spec in self.given(with: .will) {
-                self.refuse(spec, "belongs to a will, which needs a topic; add \(\.willTopic)")
-            }
-            return
+            return self.refuse(
+                with: .will,
+                because: "belongs to a will, which needs a topic; add \(\.willTopic)"
+            )
         }
         if let problem = self.checks.topicName(topic) { self.refuse(\.willTopic, "'\(topic)': \(problem)") }
         var will = WillOptions(topic: topic)
@@ -306,9 +307,9 @@ extension GivenOptions {
             }
         }
         if options.raw == [] { self.refuse(\.raw, "is empty; give at least one byte") }
-        for spec in self.given(with: .connectPacket) + self.given(with: .will) {
-            self.refuse(spec, "belongs to CONNECT, and \(\.raw) takes its place; leave one of the two out")
-        }
+        let words: OptionWords = "belongs to CONNECT, and \(\.raw) takes its place; leave one of the two out"
+        self.refuse(with: .connectPacket, because: words)
+        self.refuse(with: .will, because: words)
         if options.subscriptionChurn != nil {
             self.refuse(
                 \.subscriptionChurn,

@@ -175,7 +175,7 @@ extension GivenOptions {
         guard options.streams.isEmpty else {
             let words: OptionWords =
                 "requests are one stream, and these are \(options.streams.count); take another topology"
-            return self.refuse(self.isGiven(\.topicsPayload) ? \.topicsPayload : \.topology, words)
+            return self.refuse(first: \.topicsPayload, \.topology, because: words)
         }
         if options.protocolLevel < 5 {
             self.refuse(
@@ -186,12 +186,12 @@ extension GivenOptions {
         if options.qualities.contains(0) {
             let words: OptionWords =
                 "a request is known to have come when it is acknowledged; write \(\.qos, "1") or \(\.qos, "2")"
-            if self.isGiven(\.qos) { self.refuse(\.qos, words) } else { self.refuse(\.topology, words) }
+            self.refuse(first: \.qos, \.topology, because: words)
         }
         if !options.hasLedger {
             let words: OptionWords =
                 "requests carry the header that their answers are known by; leave \(\.message) out, and \(\.size) at 32 or more"
-            if self.isGiven(\.message) { self.refuse(\.message, words) } else { self.refuse(\.size, words) }
+            self.refuse(first: \.message, \.size, because: words)
         }
         if options.store != nil {
             self.refuse(\.store, "keeps no answers; leave it out, or use another \(\.topology)")

@@ -64,11 +64,8 @@ extension GivenOptions {
     }
 
     private mutating func startAt(_ text: String) -> Int64? {
-        do throws(QuantityError) {
-            return try StartText.parse(text, now: Int64(Date().timeIntervalSince1970 * 1e9))
-        } catch {
-            self.refuse(\.startAt, text: error.description)
-            return nil
+        self.reading(\.startAt) { () throws(QuantityError) in
+            try StartText.parse(text, now: Int64(Date().timeIntervalSince1970 * 1e9))
         }
     }
 

@@ -47,10 +47,8 @@ extension GivenOptions {
 
     /// Options of a comparison need one.
     private mutating func checkAlone() {
-        for spec in [OptionTable[\.maxRegression], OptionTable[\.noise], OptionTable[\.allowDifferent]]
-        where self.found[spec.id] != nil {
-            self.refuse(spec, "is of a comparison; add \(\.against), or give it to clamor compare")
-        }
+        let words: OptionWords = "is of a comparison; add \(\.against), or give it to clamor compare"
+        self.refuse(given: \.maxRegression, \.noise, \.allowDifferent, because: words)
     }
 
     /// Reads what runs several times; `scenario` is the command's own.
@@ -96,13 +94,9 @@ extension GivenOptions {
         guard !isPair else { return }
         self.checkAlone()
         // Of which run it would be is not clear.
-        for spec in [OptionTable[\.json], OptionTable[\.junit], OptionTable[\.markdown]]
-        where self.found[spec.id] != nil {
-            self.refuse(
-                spec,
-                "with \(\.repeats) is of the comparison at the end; add \(\.against), or leave it out"
-            )
-        }
+        let words: OptionWords =
+            "with \(\.repeats) is of the comparison at the end; add \(\.against), or leave it out"
+        self.refuse(given: \.json, \.junit, \.markdown, because: words)
     }
 
     /// Everything behind `--against` as one side.
@@ -167,17 +161,11 @@ extension GivenOptions {
 /// One side: a file, and the options that override it.
 struct ScenarioSource {
     var file: String
-    var set: [String]
+    var set: [String] = []
     /// Variables behind `--against`, which override those of `--set`.
     var against: [String] = []
     var target: String?
     /// `nil`: the file is the argument.
     var fileOption: AnyOptionKey?
     var targetOption: AnyOptionKey = \OptionTable.target
-
-    init(file: String, set: [String] = [], target: String? = nil) {
-        self.file = file
-        self.set = set
-        self.target = target
-    }
 }

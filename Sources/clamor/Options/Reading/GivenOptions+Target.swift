@@ -9,13 +9,10 @@ extension GivenOptions {
             if let authority { self.read(authority, into: &options) }
         } else if self[\.host] == ["embedded"] {
             options.target = .embedded(arguments: self.brokerArguments())
-            let refused = "the embedded broker has no use for it: its certificate is made for the run; leave it out"
-            if self.isGiven(\.caFile) { self.refuse(\.caFile, text: refused) }
-            if self.isGiven(\.certificateFile) { self.refuse(\.certificateFile, text: refused) }
-            if self.isGiven(\.pin) { self.refuse(\.pin, text: refused) }
-            if self.isGiven(\.port) {
-                self.refuse(\.port, "the embedded broker takes a free port; leave \(\.port) out")
-            }
+            let refused: OptionWords =
+                "the embedded broker has no use for it: its certificate is made for the run; leave it out"
+            self.refuse(given: \.caFile, \.certificateFile, \.pin, because: refused)
+            self.refuse(given: \.port, because: "the embedded broker takes a free port; leave \(\.port) out")
         } else {
             let servers = self.servers(self[\.host] ?? ["127.0.0.1"], port: port, \.host)
             if servers.contains(where: { $0.host == "embedded" }) {
@@ -96,12 +93,8 @@ extension GivenOptions {
             guard !decoded.contains(nil) else {
                 return self.refuse(\.url, "the user or password has a wrong % sequence; write % itself as %25")
             }
-            if self.isGiven(\.username) {
-                self.refuse(\.username, "is part of \(\.url) already; leave one of the two out")
-            }
-            if self.isGiven(\.password) {
-                self.refuse(\.password, "is part of \(\.url) already; leave one of the two out")
-            }
+            let words: OptionWords = "is part of \(\.url) already; leave one of the two out"
+            self.refuse(given: \.username, \.password, because: words)
             options.username = decoded.first ?? nil
             options.password = decoded.count > 1 ? decoded[1] : nil
         }
@@ -131,9 +124,7 @@ extension GivenOptions {
             self.checkCertificates(settings)
             transport.tls = settings
         } else {
-            for spec in self.given(with: .tls) {
-                self.refuse(spec, "is a matter of TLS; add \(\.ssl, "true"), or leave it out")
-            }
+            self.refuse(with: .tls, because: "is a matter of TLS; add \(\.ssl, "true"), or leave it out")
         }
         self.readWebSocket(into: &transport.webSocket)
     }
@@ -163,13 +154,8 @@ extension GivenOptions {
         }
         guard settings.psk != nil else { return }
         let words: OptionWords = "a pre-shared key takes the place of certificates; leave one of the two out"
-        if self.isGiven(\.caFile) {
-            self.refuse(\.caFile, words)
-        } else if self.isGiven(\.certificateFile) {
-            self.refuse(\.certificateFile, words)
-        } else if self.isGiven(\.pin) {
-            self.refuse(\.pin, words)
-        }
+        let certificates: [AnyOptionKey] = [\.caFile, \.certificateFile, \.pin]
+        if let option = certificates.first(where: { self.isGiven($0) }) { self.refuse(option, words) }
         if settings.versions.lowerBound > .v1_2 {
             self.refuse(\.tlsVersion, "a pre-shared key is used with TLS 1.2; leave it out, or use 1.2")
         }
@@ -199,10 +185,10 @@ extension GivenOptions {
 
     mutating func readWebSocket(into webSocket: inout TransportOptions.WebSocket?) {
         guard var settings = webSocket else {
-            for spec in self.given(with: .webSocket) {
-                self.refuse(spec, "is a matter of WebSocket; add \(\.ws, "true"), or leave it out")
-            }
-            return
+            return self.refuse(
+                with: .webSocket,
+                because: "is a matter of WebSocket; add \(\.ws, "true"), or leave it out"
+            )
         }
         if let path = self[\.path] {
             if self.isGiven(\.url), settings.path != "/mqtt" {

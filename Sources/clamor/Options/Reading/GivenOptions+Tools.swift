@@ -18,10 +18,8 @@ extension GivenOptions {
         options.sizes = self[\.decodeSizes] ?? options.sizes
         if options.isXMPP {
             // Stanzas have neither versions nor topics nor QoS.
-            for spec in [OptionTable[\.protocolVersion], OptionTable[\.topic], OptionTable[\.qos]]
-            where self.found[spec.id] != nil {
-                self.refuse(spec, "is a matter of MQTT; leave it out, or leave \(\.decodeProtocol, "xmpp") out")
-            }
+            let words: OptionWords = "is a matter of MQTT; leave it out, or leave \(\.decodeProtocol, "xmpp") out"
+            self.refuse(given: \.protocolVersion, \.topic, \.qos, because: words)
         } else {
             options.protocolLevel = self[\.protocolVersion] ?? options.protocolLevel
             options.topic = self.topic() ?? options.topic
@@ -210,11 +208,11 @@ extension GivenOptions {
 
     private mutating func readBounds(into options: inout CapacityOptions) {
         if options.variesClients {
-            if self.isGiven(\.maxRate) { self.refuse(\.maxRate, "the load varies by clients; use \(\.maxClients)") }
+            self.refuse(given: \.maxRate, because: "the load varies by clients; use \(\.maxClients)")
             options.first = self.first(.number(1...10_000_000 as ClosedRange<Int>)).map(Double.init) ?? 100
             options.most = self[\.maxClients].map(Double.init) ?? options.most
         } else {
-            if self.isGiven(\.maxClients) { self.refuse(\.maxClients, "the load varies by its rate; use \(\.maxRate)") }
+            self.refuse(given: \.maxClients, because: "the load varies by its rate; use \(\.maxRate)")
             options.first = self.first(.rate) ?? options.first
             options.most = self[\.maxRate] ?? options.most
         }
@@ -223,12 +221,7 @@ extension GivenOptions {
     /// A number of clients or a rate, by what varies.
     private mutating func first<Value>(_ form: OptionForm<Value>) -> Value? {
         guard let text = self[\.first] else { return nil }
-        do throws(QuantityError) {
-            return try form.read([text], false)
-        } catch {
-            self.refuse(\.first, text: error.description)
-            return nil
-        }
+        return self.reading(\.first) { () throws(QuantityError) in try form.read([text], false) }
     }
 
     /// Whether a step could run, and leaves to the search what is its own.

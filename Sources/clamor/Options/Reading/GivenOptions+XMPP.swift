@@ -146,12 +146,9 @@ extension GivenOptions {
     private mutating func users(_ path: String) -> [XMPPUser]? {
         guard let bytes = self.contents(of: path, for: \.users) else { return nil }
         var users: [XMPPUser] = []
-        let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
-        for (index, line) in text.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
-            let line = line.last == 0x0D ? line.dropLast() : line
-            if line.isEmpty { continue }
+        for (number, line) in Self.lines(of: bytes) {
             guard line.first != UInt8(ascii: "\"") else {
-                self.refuse(\.users, "line \(index + 1) of \(path) is quoted; write JID,PASSWORD as they are")
+                self.refuse(\.users, "line \(number) of \(path) is quoted; write JID,PASSWORD as they are")
                 return nil
             }
             // The password may hold commas: the first one is the end of the JID.
@@ -160,7 +157,7 @@ extension GivenOptions {
                 let password = String(validating: line[(comma + 1)...], as: UTF8.self)
             else {
                 // Not echoed: it may be a password.
-                self.refuse(\.users, "line \(index + 1) of \(path) is not JID,PASSWORD")
+                self.refuse(\.users, "line \(number) of \(path) is not JID,PASSWORD")
                 return nil
             }
             let resource = parts.resource ?? "clamor"
@@ -184,9 +181,8 @@ extension GivenOptions {
             }
         }
         if options.tls == .off {
-            for spec in self.given(with: .tls) {
-                self.refuse(spec, "is a matter of TLS; leave it out, or leave \(\.xmppTLS, "off") out")
-            }
+            let words: OptionWords = "is a matter of TLS; leave it out, or leave \(\.xmppTLS, "off") out"
+            self.refuse(with: .tls, because: words)
         } else {
             var settings = TransportOptions.TLS()
             self.readCertificates(into: &settings)
@@ -226,12 +222,9 @@ extension GivenOptions {
 
     private mutating func readService(into options: inout XMPPOptions) {
         options.target = .service(domain: options.domain, resolver: self[\.resolver])
-        if self.isGiven(\.xmppPort) {
-            self.refuse(
-                \.xmppPort,
-                "without \(\.xmppHost) the DNS says the port; add \(\.xmppHost), or leave \(\.xmppPort) out"
-            )
-        }
+        let words: OptionWords =
+            "without \(\.xmppHost) the DNS says the port; add \(\.xmppHost), or leave \(\.xmppPort) out"
+        self.refuse(given: \.xmppPort, because: words)
         if self[\.ws] == true { self.refuse(\.ws, "the DNS tells of no WebSocket; add \(\.xmppHost)") }
         if let resolver = self[\.resolver], NameServers.parse(resolver) == nil {
             self.refuse(\.resolver, "'\(resolver)' is not an address; write it like 127.0.0.1:53")
@@ -394,7 +387,7 @@ extension GivenOptions {
         guard !options.hasLedger, options.pacing == .closedLoop else { return }
         let words: OptionWords =
             "without the ledger's header of \(XMPPBody.headerSize) bytes no sender knows when all receivers have it, so it needs a pace; add \(\.rate) or \(\.messageInterval)"
-        if self.isGiven(\.body) { self.refuse(\.body, words) } else { self.refuse(\.size, words) }
+        self.refuse(first: \.body, \.size, because: words)
     }
 }
 

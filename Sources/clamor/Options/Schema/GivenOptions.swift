@@ -161,6 +161,35 @@ struct GivenOptions {
         self.refuse(OptionTable[option], OptionWords(text), at: index)
     }
 
+    /// Refuses each of these options that was given.
+    mutating func refuse(given options: AnyOptionKey..., because words: OptionWords) {
+        for option in options where self.isGiven(option) { self.refuse(option, words) }
+    }
+
+    /// The same of all options with a trait.
+    mutating func refuse(with trait: OptionTrait, because words: OptionWords) {
+        for spec in self.given(with: trait) { self.refuse(spec, words) }
+    }
+
+    /// Refuses the first of these options that was given, or the last one.
+    mutating func refuse(first options: AnyOptionKey..., because words: OptionWords) {
+        guard let option = options.first(where: { self.isGiven($0) }) ?? options.last else { return }
+        self.refuse(option, words)
+    }
+
+    /// What `read` makes of an option's value; a problem with it is reported as one of the option.
+    mutating func reading<Value>(
+        _ option: AnyOptionKey,
+        _ read: () throws(QuantityError) -> Value?
+    ) -> Value? {
+        do throws(QuantityError) {
+            return try read()
+        } catch {
+            self.refuse(option, text: error.description)
+            return nil
+        }
+    }
+
     /// Refuses something that is no option: an argument, or the group as a whole.
     mutating func refuse(argument: String, _ words: OptionWords) {
         self.add(OptionProblem(name: argument, text: self.text(words, isFile: self.isFile), place: self.group?.place))
@@ -235,6 +264,14 @@ extension GivenOptions {
             report(&self, "cannot read \(path) (\(reason)); check the path and its permissions")
             return nil
         }
+    }
+
+    /// The lines that are not empty, with their numbers; without a byte order mark, and without ends of any kind.
+    static func lines(of bytes: [UInt8]) -> [(number: Int, bytes: ArraySlice<UInt8>)] {
+        let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
+        return text.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated().map { index, line in
+            (index + 1, line.last == 0x0D ? line.dropLast() : line)
+        }.filter { !$0.1.isEmpty }
     }
 
     mutating func check(directory: String) {
