@@ -89,7 +89,7 @@ extension GivenOptions {
 extension OptionForm<LiveOptions.Endpoint> {
     /// `[[HOST:]PORT]`.
     static var endpoint: Self {
-        var form = Self("[host:]port", fact: { .text("\($0.host):\($0.port)") }) {
+        Self("[host:]port", fact: { .text("\($0.host):\($0.port)") }) {
             (text: String, _: Bool) throws(QuantityError) in
             if let port = Int(text), (0...65_535).contains(port) { return LiveOptions.Endpoint(port: port) }
             let colon = text.lastIndex(of: ":") ?? text.endIndex
@@ -100,9 +100,6 @@ extension OptionForm<LiveOptions.Endpoint> {
                 throw QuantityError("'\(text)' is no port of 0 to 65,535; write it like 9464, or 0.0.0.0:9464")
             }
             return LiveOptions.Endpoint(host: String(host), port: port)
-        }
-        form.shape = .toggle(bare: String(LiveOptions.Endpoint.usualPort))
-        form.shown = { "\($0.host):\($0.port)" }
-        return form
+        }.with(shape: .toggle(bare: String(LiveOptions.Endpoint.usualPort))).showing { "\($0.host):\($0.port)" }
     }
 }

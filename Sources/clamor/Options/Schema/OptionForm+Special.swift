@@ -24,7 +24,7 @@ extension OptionForm<Double> {
 extension OptionForm<[String]> {
     /// Literal IP addresses.
     static var addresses: Self {
-        var form = Self("address,...", fact: { .list($0.map { .text($0) }) }) { texts, isFile throws(QuantityError) in
+        Self("address,...", fact: { .list($0.map { .text($0) }) }) { texts, isFile throws(QuantityError) in
             let addresses = texts.flatMap {
                 $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
             }
@@ -32,10 +32,7 @@ extension OptionForm<[String]> {
                 throw QuantityError("'\(address)' is not an IP address; write it like 10.0.0.5,10.0.0.6")
             }
             return addresses
-        }
-        form.shape = .list
-        form.shown = { $0.joined(separator: ",") }
-        return form
+        }.with(shape: .list).showing { $0.joined(separator: ",") }
     }
 
     private static func isLiteral(_ address: String) -> Bool {
@@ -47,21 +44,19 @@ extension OptionForm<[String]> {
     /// Protocols of ALPN (RFC 7301 §3.1): 1 to 255 bytes each.
     static var protocols: Self {
         let list = Self.list("name,...")
-        var form = Self("name,...", fact: list.fact) { texts, isFile throws(QuantityError) in
+        return Self("name,...", fact: list.fact) { texts, isFile throws(QuantityError) in
             let names = try list.read(texts, isFile)
             if names.allSatisfy({ (1...255).contains($0.utf8.count) }) { return names }
             let text = texts.joined(separator: ",")
             throw QuantityError("'\(text)' is not a list of protocols; write it like mqtt or mqtt,x-amzn-mqtt-ca")
-        }
-        form.shape = .list
-        return form
+        }.with(shape: .list)
     }
 }
 
 extension OptionForm<UInt8> {
     /// The protocol level on the wire of a version as people write it.
     static var protocolLevel: Self {
-        var form = Self(
+        Self(
             "version",
             schema: .choice(["3", "3.1", "4", "3.1.1", "5", "5.0"]),
             fact: { .integer(Int64($0)) }
@@ -71,9 +66,7 @@ extension OptionForm<UInt8> {
             let levels: [String: UInt8] = ["3": 3, "3.1": 3, "4": 4, "3.1.1": 4, "5": 5, "5.0": 5]
             if let level = levels[text] { return level }
             throw QuantityError("'\(text)' is not an MQTT version; it is 3 (3.1), 4 (3.1.1) or 5")
-        }
-        form.shown = { "\($0)" }
-        return form
+        }.showing { "\($0)" }
     }
 }
 
@@ -101,13 +94,11 @@ extension OptionForm<Subscription.RetainHandling> {
     /// The number on the wire (MQTT 5 §3.8.3.1).
     static var retainHandling: Self {
         let number = OptionForm<UInt8>.number(0...2)
-        var form = Self("0|1|2", schema: number.schema, fact: { .integer(Int64($0.rawValue)) }) {
+        return Self("0|1|2", schema: number.schema, fact: { .integer(Int64($0.rawValue)) }) {
             text,
             isFile throws(QuantityError) in
             Subscription.RetainHandling(rawValue: try number.read([text], isFile)) ?? .send
-        }
-        form.shown = { "\($0.rawValue)" }
-        return form
+        }.showing { "\($0.rawValue)" }
     }
 }
 
@@ -133,7 +124,7 @@ extension OptionForm<MQTTLoad.TopicAlias> {
 
 extension OptionForm<[UserProperty]> {
     static var userProperties: Self {
-        var form = Self("property", fact: { .list($0.map { .text("\($0.name): \($0.value)") }) }) {
+        Self("property", fact: { .list($0.map { .text("\($0.name): \($0.value)") }) }) {
             texts,
             _ throws(QuantityError) in
             var properties: [UserProperty] = []
@@ -145,24 +136,18 @@ extension OptionForm<[UserProperty]> {
                 properties.append(UserProperty(String(parts[0]), String(parts[1].drop { $0 == " " })))
             }
             return properties
-        }
-        form.schema = .pattern("^[^:]+:")
-        form.shape = .repeated
-        return form
+        }.with(schema: .pattern("^[^:]+:"), shape: .repeated)
     }
 }
 
 extension OptionForm<[TransportOptions.Header]> {
     /// RFC 9110 §5.6.2, §5.5: a token, a colon, and no line break.
     static var headers: Self {
-        var form = Self("header", fact: { .list($0.map { .text($0.name) }) }) { texts, _ throws(QuantityError) in
+        Self("header", fact: { .list($0.map { .text($0.name) }) }) { texts, _ throws(QuantityError) in
             var headers: [TransportOptions.Header] = []
             for text in texts { headers.append(try Self.header(text)) }
             return headers
-        }
-        form.schema = .pattern("^[^:]+:")
-        form.shape = .repeated
-        return form
+        }.with(schema: .pattern("^[^:]+:"), shape: .repeated)
     }
 
     private static let tokens = Set(
@@ -223,16 +208,13 @@ extension OptionForm<DeparturePlan.Churn> {
 extension OptionForm<[DeparturePlan.Storm]> {
     /// `30%@5s`, or `30%@5s:disconnect`; in the order of their times.
     static var storms: Self {
-        var form = Self("share@time", fact: { .list($0.map { .number($0.share) }) }) {
+        Self("share@time", fact: { .list($0.map { .number($0.share) }) }) {
             texts,
             _ throws(QuantityError) in
             var storms: [DeparturePlan.Storm] = []
             for text in texts { storms.append(try Departures.storm(text)) }
             return storms.sorted { $0.at < $1.at }
-        }
-        form.schema = .pattern("^[0-9.]+%@[^:@]+(:(cut|disconnect))?$")
-        form.shape = .repeated
-        return form
+        }.with(schema: .pattern("^[0-9.]+%@[^:@]+(:(cut|disconnect))?$"), shape: .repeated)
     }
 }
 
@@ -265,7 +247,7 @@ extension OptionForm<[Int]> {
     private static var mostSizes: Int { 16 }
 
     static var decodeSizes: Self {
-        var form = Self("bytes,...", fact: { .list($0.map { .integer(Int64($0)) }) }) {
+        Self("bytes,...", fact: { .list($0.map { .integer(Int64($0)) }) }) {
             texts,
             _ throws(QuantityError) in
             var sizes: [Int] = []
@@ -282,9 +264,7 @@ extension OptionForm<[Int]> {
                 throw QuantityError("\(sizes.count) sizes are too many; \(Self.mostSizes) at most")
             }
             return sizes
-        }
-        form.shape = .repeated
-        return form
+        }.with(shape: .repeated)
     }
 }
 
@@ -293,7 +273,7 @@ extension OptionForm {
     static func each<Word>(_ unit: String) -> Self
     where Value == [Word], Word: RawRepresentable<String> & CaseIterable & Hashable & Sendable {
         let all = Word.allCases.map(\.rawValue).joined(separator: ", ")
-        var form = Self(unit, fact: { .list($0.map { .text($0.rawValue) }) }) { texts, _ throws(QuantityError) in
+        return Self(unit, fact: { .list($0.map { .text($0.rawValue) }) }) { texts, _ throws(QuantityError) in
             var words: Set<Word> = []
             for part in texts.joined(separator: ",").split(separator: ",", omittingEmptySubsequences: false) {
                 guard let word = Word(rawValue: String(part)) else {
@@ -302,10 +282,7 @@ extension OptionForm {
                 words.insert(word)
             }
             return Word.allCases.filter(words.contains)
-        }
-        form.shape = .list
-        form.shown = { $0.map(\.rawValue).joined(separator: ",") }
-        return form
+        }.with(shape: .list).showing { $0.map(\.rawValue).joined(separator: ",") }
     }
 }
 
@@ -349,12 +326,10 @@ extension OptionForm<FaultStall> {
 
 extension OptionForm<TimeAmount> {
     static var span: Self {
-        var form = Self("duration", schema: .duration, fact: { .nanoseconds($0.nanoseconds) }) {
+        Self("duration", schema: .duration, fact: { .nanoseconds($0.nanoseconds) }) {
             (text: String, _: Bool) throws(QuantityError) in
             .nanoseconds(try FaultText.span(text))
-        }
-        form.shown = { DurationText.text($0.nanoseconds) }
-        return form
+        }.showing { DurationText.text($0.nanoseconds) }
     }
 }
 

@@ -35,6 +35,23 @@ package struct OptionForm<Value: Hashable & Sendable>: Sendable {
     }
 }
 
+extension OptionForm {
+    /// The same in another shape, or with other texts in a file.
+    func with(schema: OptionSchema? = nil, shape: OptionShape) -> Self {
+        var form = self
+        form.schema = schema ?? form.schema
+        form.shape = shape
+        return form
+    }
+
+    /// The same with its values shown so.
+    func showing(_ shown: @escaping @Sendable (Value) -> String) -> Self {
+        var form = self
+        form.shown = shown
+        return form
+    }
+}
+
 /// How often an option may be given, and with how many values.
 package enum OptionShape: Hashable, Sendable {
     case one
@@ -66,9 +83,7 @@ extension OptionForm<String> {
     package static var text: Self { .text("text") }
 
     static func text(_ unit: String) -> Self {
-        var form = Self(unit, fact: { .text($0) }, text: { text, _ throws(QuantityError) in text })
-        form.shown = { $0 }
-        return form
+        Self(unit, fact: { .text($0) }, text: { text, _ throws(QuantityError) in text }).showing { $0 }
     }
 
     /// Refuses characters that would change a terminal or break a line.
@@ -80,38 +95,31 @@ extension OptionForm<String> {
 
     /// A text that must not be empty.
     static func name(_ unit: String, remedy: String) -> Self {
-        var form = Self(unit, fact: { .text($0) }) { (text: String, _: Bool) throws(QuantityError) in
+        Self(unit, fact: { .text($0) }) { (text: String, _: Bool) throws(QuantityError) in
             guard !text.isEmpty else { throw QuantityError("is empty; \(remedy)") }
             try Self.checkShown(text)
             return text
-        }
-        form.shown = { $0 }
-        return form
+        }.showing { $0 }
     }
 }
 
 extension OptionForm<[String]> {
     /// Comma-separated texts.
     static func list(_ unit: String) -> Self {
-        var form = Self(unit, fact: { .list($0.map { .text($0) }) }) { texts, isFile throws(QuantityError) in
+        Self(unit, fact: { .list($0.map { .text($0) }) }) { texts, isFile throws(QuantityError) in
             isFile && texts.count > 1
                 ? texts : texts.flatMap { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) }
-        }
-        form.shape = .list
-        form.shown = { $0.joined(separator: ",") }
-        return form
+        }.with(shape: .list).showing { $0.joined(separator: ",") }
     }
 
     static func repeated(_ unit: String) -> Self {
-        var form = Self(unit, fact: { .list($0.map { .text($0) }) }) { texts, _ throws(QuantityError) in texts }
-        form.shape = .repeated
-        form.shown = { $0.joined(separator: ", ") }
-        return form
+        Self(unit, fact: { .list($0.map { .text($0) }) }) { texts, _ throws(QuantityError) in texts }
+            .with(shape: .repeated).showing { $0.joined(separator: ", ") }
     }
 
     /// `KEY=VALUE`, each key once.
     static var pairs: Self {
-        var form = Self("key=value", fact: { .list($0.map { .text($0) }) }) { texts, _ throws(QuantityError) in
+        Self("key=value", fact: { .list($0.map { .text($0) }) }) { texts, _ throws(QuantityError) in
             var keys: Set<Substring> = []
             for text in texts {
                 try OptionForm<String>.checkShown(text)
@@ -122,18 +130,10 @@ extension OptionForm<[String]> {
                 guard keys.insert(key).inserted else { throw QuantityError("'\(key)' is given twice; leave one out") }
             }
             return texts
-        }
-        form.schema = .pattern("^[^=]+=")
-        form.shape = .pairs
-        form.shown = { $0.joined(separator: ", ") }
-        return form
+        }.with(schema: .pattern("^[^=]+="), shape: .pairs).showing { $0.joined(separator: ", ") }
     }
 
-    static func words(_ unit: String) -> Self {
-        var form = Self.repeated(unit)
-        form.shape = .words
-        return form
-    }
+    static func words(_ unit: String) -> Self { .repeated(unit).with(shape: .words) }
 }
 
 extension OptionForm where Value: FixedWidthInteger {
@@ -185,25 +185,21 @@ extension OptionForm<Int64> {
     ///
     /// A bare number is milliseconds on the command line, as in `emqtt_bench`.
     static var milliseconds: Self {
-        var form = Self("ms", schema: .duration, fact: { .nanoseconds($0) }) { text, isFile throws(QuantityError) in
+        Self("ms", schema: .duration, fact: { .nanoseconds($0) }) { text, isFile throws(QuantityError) in
             if isFile { return try DurationText.parse(text) }
             guard let time = try? DurationText.parse(text, bareUnit: "ms") else {
                 throw QuantityError("'\(text)' is not a number of milliseconds; write it like 100, or 100ms")
             }
             return time
-        }
-        form.shown = DurationText.text
-        return form
+        }.showing(DurationText.text)
     }
 
     private static func duration(bare: String) -> Self {
-        var form = Self("duration", schema: .duration, fact: { .nanoseconds($0) }) {
+        Self("duration", schema: .duration, fact: { .nanoseconds($0) }) {
             text,
             isFile throws(QuantityError) in
             try DurationText.parse(text, bareUnit: isFile ? nil : bare)
-        }
-        form.shown = DurationText.text
-        return form
+        }.showing(DurationText.text)
     }
 
     /// The same above 0; `remedy` says why 0 is none, and what to write.
@@ -228,11 +224,7 @@ extension OptionForm<Double> {
 }
 
 extension OptionForm<Bool> {
-    static var flag: Self {
-        var form = Self.toggle
-        form.shape = .flag
-        return form
-    }
+    static var flag: Self { .toggle.with(shape: .flag) }
 
     /// `true` or `false`; alone it is `true`.
     static var toggle: Self { .toggle(yes: "true", no: "false", bare: "true") }
@@ -264,36 +256,30 @@ extension OptionForm where Value: RawRepresentable<String> & CaseIterable {
     /// One of the words that the type has.
     static func choice(_ unit: String) -> Self {
         let words = Value.allCases.map(\.rawValue)
-        var form = Self(unit, schema: .choice(words), fact: { .text($0.rawValue) }) {
+        return Self(unit, schema: .choice(words), fact: { .text($0.rawValue) }) {
             text,
             _ throws(QuantityError) in
             if let value = Value(rawValue: text) { return value }
             throw QuantityError("'\(text)' is not one of \(words.joined(separator: ", "))")
-        }
-        form.shown = { $0.rawValue }
-        return form
+        }.showing { $0.rawValue }
     }
 }
 
 extension OptionForm<ClosedRange<Int>> {
     /// Bytes: a size, or a range of sizes.
     static var sizes: Self {
-        var form = Self("bytes", schema: .size, fact: { .text("\($0)") }) { text, _ throws(QuantityError) in
+        Self("bytes", schema: .size, fact: { .text("\($0)") }) { text, _ throws(QuantityError) in
             try SizeRangeText.parse(text)
-        }
-        form.shown = { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)..\($0.upperBound)" }
-        return form
+        }.showing { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)..\($0.upperBound)" }
     }
 }
 
 extension OptionForm<String> {
     /// One of the words given here.
     static func words(_ words: [String], _ unit: String) -> Self {
-        var form = Self(unit, schema: .choice(words), fact: { .text($0) }) { text, _ throws(QuantityError) in
+        Self(unit, schema: .choice(words), fact: { .text($0) }) { text, _ throws(QuantityError) in
             if words.contains(text) { return text }
             throw QuantityError("'\(text)' is not one of \(words.joined(separator: ", "))")
-        }
-        form.shown = { $0 }
-        return form
+        }.showing { $0 }
     }
 }
