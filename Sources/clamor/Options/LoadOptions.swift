@@ -1,4 +1,5 @@
 package import LoadEngine
+import NIOCore
 package import Report
 package import Transport
 
@@ -193,5 +194,13 @@ extension LoadOptions {
     /// Event loops where none are asked for: on loopback the server needs a core as well.
     package static func defaultThreads(cores: Int, loopback: Bool) -> Int {
         max(1, loopback ? cores - 1 : cores)
+    }
+
+    /// The same for a load of these groups; `cores`: the host's, if known.
+    static func defaultThreads(_ groups: [any RunGroup], cores: Int?) -> Int {
+        self.defaultThreads(
+            cores: cores ?? System.coreCount,
+            loopback: groups.contains { $0.options.isLoopback }
+        )
     }
 }

@@ -234,8 +234,7 @@ final class CoordinateSession {
     private func end(_ directory: ResultDirectory) async -> ExitStatus {
         guard self.coordinator.hasBegun, self.coordinator.failure == nil else {
             // Nothing was measured: removes the created directories if they are empty.
-            rmdir(directory.partial + "/segments")
-            rmdir(directory.partial)
+            directory.removeIfEmpty("segments")
             let status = self.coordinator.failure.flatMap { ExitStatus(rawValue: $0.status) } ?? .usage
             if status == .interrupted { self.screen.warn("the run was given up before it began") }
             return status == .success ? .dataError : status

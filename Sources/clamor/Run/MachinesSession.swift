@@ -48,12 +48,7 @@ struct MachinesSession {
     private func share(of hosts: Int) -> HostShare {
         let part = PlanSegment(index: 0, of: hosts)
         let groups = self.scenario.groups.map { $0.with(part: part).runGroup }
-        let all =
-            self.scenario.common.threads
-            ?? LoadOptions.defaultThreads(
-                cores: self.limits.cores ?? System.coreCount,
-                loopback: groups.contains { $0.options.isLoopback }
-            )
+        let all = self.scenario.common.threads ?? LoadOptions.defaultThreads(groups, cores: self.limits.cores)
         let beside = HostQuestion(groups, limits: self.limits, threads: all).fits.first?.descriptorsBeside ?? 0
         let most = self.limits.descriptorsSoft.map { Int(clamping: $0) - beside } ?? .max
         let clients = groups.reduce(0) { $0 + $1.clients }

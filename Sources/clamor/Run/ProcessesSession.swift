@@ -1,7 +1,6 @@
 import CPosix
 import Coordination
 import Foundation
-import Glibc
 import HostFit
 import LoadEngine
 import Measurement
@@ -70,11 +69,7 @@ final class ProcessesSession {
     /// Event loops of each process.
     private var threads: Int {
         if let given = self.options.threads { return given }
-        let all = LoadOptions.defaultThreads(
-            cores: HostFacts.read().cores ?? System.coreCount,
-            loopback: self.run.groups.contains { $0.options.isLoopback }
-        )
-        return max(1, all / self.count)
+        return max(1, LoadOptions.defaultThreads(self.run.groups, cores: HostFacts.read().cores) / self.count)
     }
 
     // MARK: - During the run
@@ -271,8 +266,7 @@ final class ProcessesSession {
     private func end(_ directory: ResultDirectory, _ segments: [String]) async -> SessionEnd {
         guard self.hasBegun else {
             // Nothing was measured: removes the created directories if they are empty.
-            rmdir(directory.partial + "/segments")
-            rmdir(directory.partial)
+            directory.removeIfEmpty("segments")
             let words = "the run was given up before it began"
             if self.failure == .interrupted { self.screen.warn(words) }
             return SessionEnd(self.failure ?? .usage, words: words)

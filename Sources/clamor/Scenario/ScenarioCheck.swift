@@ -29,15 +29,10 @@ struct ScenarioCheck {
     }
 
     private var question: HostQuestion {
-        let groups = self.scenario.groups
+        let groups = self.scenario.groups.map(\.runGroup)
         let limits = HostLimits.read(clients: groups.reduce(0) { $0 + $1.options.clients })
-        let threads =
-            self.scenario.common.threads
-            ?? LoadOptions.defaultThreads(
-                cores: limits.cores ?? System.coreCount,
-                loopback: groups.contains { $0.options.isLoopback }
-            )
-        return HostQuestion(groups.map(\.runGroup), limits: limits, threads: threads)
+        let threads = self.scenario.common.threads ?? LoadOptions.defaultThreads(groups, cores: limits.cores)
+        return HostQuestion(groups, limits: limits, threads: threads)
     }
 }
 
