@@ -11,8 +11,6 @@ package struct ProxyCounters: Hashable, Sendable, Codable {
         package var discarded: UInt64 = 0
         /// Times that the sender was no longer read because the receiver was slower.
         package var pauses: UInt64 = 0
-
-        package init() {}
     }
 
     /// CLOCK_REALTIME in nanoseconds.
@@ -39,8 +37,6 @@ package struct ProxyCounters: Hashable, Sendable, Codable {
     /// How much longer than it should have been.
     package var delayLate = HoldTimes.Summary()
     package var stalls: [Stall] = []
-
-    package init() {}
 }
 
 /// Why a connection ended, see ``ProxyCounters/ends``.

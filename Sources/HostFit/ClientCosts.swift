@@ -55,6 +55,4 @@ package struct ClientCosts: Hashable, Sendable {
     package var start = 85_000.0
     /// In addition for the conversation with a coordinator, and the result files that it fetches.
     package var conversation = 200_000.0
-
-    package init() {}
 }

@@ -83,8 +83,6 @@ package struct TimeWaitRule: Hashable, Sendable {
     /// Minimum age in milliseconds: net.ipv4.tcp_tw_reuse_delay, 1,000 on kernels without this setting.
     package var delay = 1_000
 
-    package init() {}
-
     /// In mode 2 one end on loopback is enough.
     ///
     /// The host's other addresses do not count, although they are as near.

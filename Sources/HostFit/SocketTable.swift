@@ -28,8 +28,6 @@ package struct SocketTable: Hashable, Sendable {
     /// All other sockets.
     package var sockets: [Socket] = []
 
-    package init() {}
-
     /// Adds the sockets of /proc/net/tcp or /proc/net/tcp6 whose local port is one of `ports`.
     ///
     /// There may be tens of thousands, read before every large run, so fields are ranges of the text and never arrays.

@@ -12,11 +12,6 @@ package struct LiveRequest: Hashable, Sendable {
     package var path: String
     /// The Accept header; several of them are joined.
     package var accept: String?
-
-    package init(path: String, accept: String? = nil) {
-        self.path = path
-        self.accept = accept
-    }
 }
 
 package struct LiveResponse: Hashable, Sendable {

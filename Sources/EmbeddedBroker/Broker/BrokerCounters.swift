@@ -168,8 +168,6 @@ package struct BrokerCounters: Hashable, Sendable, Codable {
         package var end: Int64
     }
 
-    package init() {}
-
     /// The sum that expected deliveries must equal, by this broker's own books.
     package var expected: CountPerQoS {
         var sum = self.delivered

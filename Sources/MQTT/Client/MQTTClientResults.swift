@@ -10,13 +10,6 @@ public struct MQTTConnectResult: Hashable, Sendable {
     public var limits: MQTTServerLimits
     /// All properties of the CONNACK; MQTT 5 only.
     public var properties: Properties
-
-    package init(sessionPresent: Bool, clientID: String, limits: MQTTServerLimits, properties: Properties) {
-        self.sessionPresent = sessionPresent
-        self.clientID = clientID
-        self.limits = limits
-        self.properties = properties
-    }
 }
 
 /// The limits declared by a server's CONNACK; before 5.0, and for missing properties, there are none (§3.2.2.3).
@@ -113,10 +106,4 @@ public struct MQTTUnsubscribeResult: Hashable, Sendable {
     public var reason: ReasonCode
     /// Reason string and user properties of the UNSUBACK, shared by all filters of its UNSUBSCRIBE; MQTT 5 only.
     public var properties: Properties
-
-    package init(filter: String, reason: ReasonCode, properties: Properties = Properties()) {
-        self.filter = filter
-        self.reason = reason
-        self.properties = properties
-    }
 }

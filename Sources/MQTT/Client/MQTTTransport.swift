@@ -145,12 +145,6 @@ public struct MQTTTransportRequest: Sendable {
     public let port: UInt16
     /// The client's event loop, which the channel must be on.
     public let eventLoop: any EventLoop
-
-    init(host: String, port: UInt16, eventLoop: any EventLoop) {
-        self.host = host
-        self.port = port
-        self.eventLoop = eventLoop
-    }
 }
 
 /// The request of a client's WebSocket.

@@ -7,12 +7,6 @@ package struct ProcessFacts: Hashable, Sendable {
     package var cpuNanoseconds: Int64?
     package var openDescriptors: Int?
 
-    package init(residentBytes: UInt64? = nil, cpuNanoseconds: Int64? = nil, openDescriptors: Int? = nil) {
-        self.residentBytes = residentBytes
-        self.cpuNanoseconds = cpuNanoseconds
-        self.openDescriptors = openDescriptors
-    }
-
     /// Reads the facts.
     ///
     /// Counting descriptors may read a directory (see ``ProcFile/descriptors(of:)``), so it is optional.

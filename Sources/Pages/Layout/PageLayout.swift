@@ -21,12 +21,6 @@ package struct PageLayout {
     /// Whether the page is of a running run, and follows it.
     package var isLive = false
 
-    package init(title: String, kind: String, heading: String) {
-        self.title = title
-        self.kind = kind
-        self.heading = heading
-    }
-
     /// The whole page.
     package func text() throws -> String { try self.render("layout") }
 

@@ -119,20 +119,4 @@ package struct XMPPReadiness: Hashable, Sendable {
     package let offers: XMPPStreamOffers
     /// Features that came with the resource; none without Bind 2.
     package let enabled: XMPPInlineFeatures
-
-    package init(
-        resumed: Bool,
-        acknowledged: Int,
-        lost: Int,
-        phases: XMPPPhases,
-        offers: XMPPStreamOffers = [],
-        enabled: XMPPInlineFeatures = []
-    ) {
-        self.resumed = resumed
-        self.acknowledged = acknowledged
-        self.lost = lost
-        self.phases = phases
-        self.offers = offers
-        self.enabled = enabled
-    }
 }

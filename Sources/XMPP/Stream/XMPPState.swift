@@ -66,8 +66,6 @@ package struct XMPPPhases: Hashable, Sendable {
     package private(set) var sasl: TimeAmount?
     package private(set) var bind: TimeAmount?
 
-    package init() {}
-
     package subscript(phase: XMPPPhase) -> TimeAmount? {
         switch phase {
         case .stream: self.stream

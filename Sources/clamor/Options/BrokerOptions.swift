@@ -56,8 +56,4 @@ package struct ReportOptions: Hashable, Sendable {
     /// Only `run.json`'s text on stdout.
     package var json = false
     package var summary = Summary.Detail.compact
-
-    package init(directories: [String]) {
-        self.directories = directories
-    }
 }

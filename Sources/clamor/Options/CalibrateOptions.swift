@@ -8,6 +8,4 @@ package struct CalibrateOptions: Sendable {
     package var output = Calibration.defaultPath
     package var json = false
     package var quiet = false
-
-    package init() {}
 }

@@ -20,8 +20,6 @@ package struct CapacityOptions: Sendable {
     /// Of the whole search; the steps watch servers by their own options.
     package var live = LiveOptions()
     package var redactedCommand: [String] = []
-
-    package init() {}
 }
 
 extension CapacityOptions {

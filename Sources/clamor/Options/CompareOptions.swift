@@ -16,8 +16,6 @@ package struct CompareOptions: Sendable {
     package var isStrict = false
     package var json = false
     package var quiet = false
-
-    package init() {}
 }
 
 /// Files for the programs around a run.
@@ -34,6 +32,4 @@ package struct ReportFileOptions: Hashable, Sendable {
     package var html: String?
     /// Whether a result directory gets a page.
     package var writesPage = true
-
-    package init() {}
 }

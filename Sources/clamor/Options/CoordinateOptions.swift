@@ -16,11 +16,6 @@ package struct CoordinateOptions: Sendable {
     package var onLost = LostSegmentOption.abort
     /// The name that segments have to give too; empty if none is given.
     package var run = ""
-
-    package init(scenario: ScenarioOptions, segments: Int) {
-        self.scenario = scenario
-        self.segments = segments
-    }
 }
 
 /// The effect of a lost segment on the run.
@@ -76,11 +71,5 @@ package struct CoordinatorOptions: Hashable, Sendable {
     package var authorityFile: String?
     package var credentials: CoordinationCredentials?
     /// Nanoseconds.
-    package var joinTimeout: Int64
-
-    package init(place: CoordinatorPlace, isSecure: Bool, joinTimeout: Int64 = Self.usualJoinTimeout) {
-        self.place = place
-        self.isSecure = isSecure
-        self.joinTimeout = joinTimeout
-    }
+    package var joinTimeout = Self.usualJoinTimeout
 }

@@ -11,6 +11,4 @@ package struct DoctorOptions: Sendable {
     /// Only the JSON text on stdout.
     package var json = false
     package var quiet = false
-
-    package init() {}
 }

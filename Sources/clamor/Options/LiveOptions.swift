@@ -19,12 +19,7 @@ package struct LiveOptions: Hashable, Sendable {
     package struct MetricsPage: Hashable, Sendable {
         package var url: String
         /// With `*` and `?`; empty: all.
-        package var patterns: [String]
-
-        package init(url: String, patterns: [String] = []) {
-            self.url = url
-            self.patterns = patterns
-        }
+        package var patterns: [String] = []
     }
 
     package var endpoint: Endpoint?
@@ -37,8 +32,6 @@ package struct LiveOptions: Hashable, Sendable {
     package var asksServer = true
     /// Whether the server's `$SYS` topics are read.
     package var readsSys = false
-
-    package init() {}
 
     package var watches: Bool { !self.processes.isEmpty || !self.pages.isEmpty || self.readsSys }
 }

@@ -26,11 +26,6 @@ package struct StageOption: Hashable, Sendable {
         package var clients: TurnoutOption
     }
 
-    package init(name: String, length: Int64) {
-        self.name = name
-        self.length = length
-    }
-
     /// As one of the groups has it.
     func of(group: String) -> StageOption {
         var stage = self

@@ -14,6 +14,4 @@ package struct MergeOptions: Sendable, ResultOptions {
     package var summary = Summary.Detail.compact
     package var strict = false
     package var redactedCommand: [String] = []
-
-    package init() {}
 }

@@ -8,8 +8,6 @@ package struct ConnectOptions: Hashable, Sendable {
     package var requestsResponseInformation = false
     package var requestsProblemInformation = true
     package var userProperties: [UserProperty] = []
-
-    package init() {}
 }
 
 extension Properties {

@@ -36,8 +36,6 @@ package struct SegmentOptions: Hashable, Sendable {
             self.arguments = arguments
         }
     }
-
-    package init() {}
 }
 
 extension LoadOptions {

@@ -25,11 +25,6 @@ package struct SeriesOptions: Sendable {
     package var comparison = CompareOptions()
     package var outputDirectory: String?
     package var isCheck = false
-
-    package init(runs: Int, sides: [Side]) {
-        self.runs = runs
-        self.sides = sides
-    }
 }
 
 extension SeriesOptions {
