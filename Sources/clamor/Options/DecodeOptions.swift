@@ -3,18 +3,32 @@ package import Report
 package import Workloads
 
 /// Where the figures of a command go, and how it judges them.
-protocol ResultOptions {
-    var thresholds: [String] { get set }
-    var outputDirectory: String? { get set }
-    var json: Bool { get set }
-    var quiet: Bool { get set }
-    var isPlain: Bool { get set }
-    var colour: ColourOption { get set }
-    var summary: Summary.Detail { get set }
-    var strict: Bool { get set }
-    var files: ReportFileOptions { get set }
+package struct ResultOptions: Hashable, Sendable {
+    package var thresholds: [String] = []
+    package var outputDirectory: String?
+    package var files = ReportFileOptions()
+    package var json = false
+    package var quiet = false
+    /// As if standard output were no terminal.
+    package var isPlain = false
+    package var colour = ColourOption.auto
+    package var summary = Summary.Detail.compact
+    package var strict = false
     /// The command as typed, with every secret replaced by `***`; for `run.json`.
-    var redactedCommand: [String] { get set }
+    package var redactedCommand: [String] = []
+}
+
+/// The options of a command with results: those of the results, under the same names, and its own.
+@dynamicMemberLookup
+package protocol HasResults {
+    var results: ResultOptions { get set }
+}
+
+extension HasResults {
+    package subscript<Value>(dynamicMember path: WritableKeyPath<ResultOptions, Value>) -> Value {
+        get { self.results[keyPath: path] }
+        set { self.results[keyPath: path] = newValue }
+    }
 }
 
 /// A protocol that `decode` decodes.
@@ -28,9 +42,7 @@ package enum DecodeSink: String, CaseIterable, Sendable {
 }
 
 /// The options of `clamor decode`, read and checked.
-package struct DecodeOptions: Hashable, Sendable, ResultOptions {
-    package var redactedCommand: [String] = []
-
+package struct DecodeOptions: Hashable, Sendable, HasResults {
     // The stream.
     package var `protocol` = DecodeProtocol.mqtt
     /// The protocol level on the wire: 3 (3.1), 4 (3.1.1) or 5.
@@ -51,16 +63,7 @@ package struct DecodeOptions: Hashable, Sendable, ResultOptions {
     /// Nanoseconds of each form on each path, the warm-up apart.
     package var duration: Int64 = 2_000_000_000
 
-    package var thresholds: [String] = []
-    package var outputDirectory: String?
-    package var files = ReportFileOptions()
-    package var json = false
-    package var quiet = false
-    /// As if standard output were no terminal.
-    package var isPlain = false
-    package var colour = ColourOption.auto
-    package var summary = Summary.Detail.compact
-    package var strict = false
+    package var results = ResultOptions()
     /// Started by another decode, with jemalloc, to tell what is allocated.
     package var isAllocationPass = false
 

@@ -1,6 +1,5 @@
 package import LoadEngine
 import NIOCore
-package import Report
 package import Transport
 
 /// Where the clients connect.
@@ -57,15 +56,13 @@ package enum PayloadOption: Hashable, Sendable {
 /// Options of every run, whatever its protocol; read and checked.
 ///
 /// Durations are nanoseconds.
-package struct LoadOptions: Hashable, Sendable, ResultOptions {
+package struct LoadOptions: Hashable, Sendable, HasResults {
     /// The words behind `clamor`, joined by a hyphen: the name of the results.
     package var name: String
     /// The name of the run, or of its scenario; `nil`: ``name`` says enough.
     package var title: String?
     /// `KEY=VALUE`.
     package var tags: [String] = []
-    /// The command as typed, with every secret replaced by `***`; for `run.json`.
-    package var redactedCommand: [String] = []
 
     // Where to.
     package var target: RunTarget
@@ -130,18 +127,9 @@ package struct LoadOptions: Hashable, Sendable, ResultOptions {
     package var readSize = 65_536
     package var seed: UInt64?
     package var validates = true
-    package var thresholds: [String] = []
-    package var outputDirectory: String?
-    package var files = ReportFileOptions()
+    package var results = ResultOptions()
     package var perClient = false
     package var segment = SegmentOptions()
-    package var json = false
-    package var quiet = false
-    /// As if standard output were no terminal.
-    package var isPlain = false
-    package var colour = ColourOption.auto
-    package var summary = Summary.Detail.compact
-    package var strict = false
     package var live = LiveOptions()
 
     package init(name: String, port: Int, operates: Bool) {

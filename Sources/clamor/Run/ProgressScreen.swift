@@ -45,7 +45,7 @@ struct ProgressScreen: Sendable {
         }
     }
 
-    init(_ options: some ResultOptions) {
+    init(_ options: some HasResults) {
         self.init(
             quiet: options.quiet,
             json: options.json,

@@ -20,7 +20,7 @@ extension GivenOptions {
     }
 
     /// Where the figures go, and how they are judged.
-    mutating func readResults(hasLedger: Bool, into options: inout some ResultOptions) {
+    mutating func readResults(hasLedger: Bool, into options: inout some HasResults) {
         options.json = self[\.json] ?? false
         options.quiet = self[\.quiet] ?? false
         options.isPlain = self[\.plainLines] ?? false
