@@ -40,7 +40,7 @@ package struct GroupSample<Sample: Sendable>: Sendable {
 package struct GroupOutcome: Hashable, Sendable {
     /// Clients that came up at first.
     package var up: Int
-    /// Of a group that had no connection left: ``StopReason/everyConnectFailed`` or ``StopReason/everyConnectionLost``.
+    /// Of a group that had no connection, none left, or none of a kind of clients that its load needs.
     package var loss: StopReason?
 
     package init(up: Int, loss: StopReason? = nil) {
@@ -88,6 +88,20 @@ struct GroupState<Sample: Sendable> {
             if let fact = await shard.facts() { facts.append(fact) }
         }
         return facts
+    }
+
+    /// Why the clients that have come up, or not, cannot carry out the load; `nil` if they can.
+    func lossOfConnects() async -> StopReason? {
+        let facts = await self.facts()
+        if self.up == 0, self.plan.ownClients > 0 {
+            // All clients of a segment may be away in the first stage.
+            return facts.contains { $0.connectsBegun > 0 } ? .everyConnectFailed : nil
+        }
+        let (operators, all) = (self.plan.ownOperators, self.plan.ownClients)
+        guard self.plan.pace != .idle else { return nil }
+        if operators > 0, facts.reduce(0, { $0 + $1.failedOperators }) == operators { return .everyOperatorFailed }
+        let hasListeners = operators < all && facts.reduce(0, { $0 + $1.failedListeners }) < all - operators
+        return operators == all || hasListeners ? nil : .everyListenerFailed
     }
 
     func sample() async -> GroupSample<Sample> {

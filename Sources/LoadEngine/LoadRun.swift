@@ -121,11 +121,7 @@ package actor LoadRun<Observer: RunObserver> {
             guard self.groups[group].isSettled else { return }
             // A group that was stopped before has not failed. A first connect is retried until it is settled, so a
             // group without any connection stays so.
-            if self.stop == nil, self.groups[group].up == 0, self.groups[group].plan.ownClients > 0 {
-                // All clients of a segment may be away in the first stage.
-                let begun = await self.groups[group].facts().reduce(0) { $0 + $1.connectsBegun }
-                if begun > 0 { self.groups[group].loss = .everyConnectFailed }
-            }
+            if self.stop == nil { self.groups[group].loss = await self.groups[group].lossOfConnects() }
             await self.checkSettled()
         case .spent:
             self.groups[group].spentShards += 1
@@ -160,8 +156,8 @@ package actor LoadRun<Observer: RunObserver> {
     /// Begins the load when every group that it waits for has settled; without any connected client there is no load.
     private func checkSettled() async {
         guard self.stop == nil else { return self.lookSoon() }
-        if self.groups.allSatisfy({ $0.loss == .everyConnectFailed }) {
-            await self.endLoad(.everyConnectFailed)
+        if let loss = self.groups[0].loss, self.groups.allSatisfy({ $0.loss != nil }) {
+            await self.endLoad(loss)
         } else if self.groups.allSatisfy({ $0.isSettled && $0.plan.endsWithConnects }) {
             await self.endLoad(.planned)
         } else if self.groups.allSatisfy({ $0.isSettled || !$0.plan.waitsForConnects }), self.loadBegan == nil {
@@ -235,7 +231,12 @@ package actor LoadRun<Observer: RunObserver> {
             .map { $0.lowerBound..<min($0.upperBound, end) }
     }
 
-    private var isHopeless: Bool { self.stop == .everyConnectFailed || self.stop == .everyConnectionLost }
+    private var isHopeless: Bool {
+        switch self.stop {
+        case .everyConnectFailed, .everyOperatorFailed, .everyListenerFailed, .everyConnectionLost: true
+        case .planned, .interrupted, .ordered, .thresholdBroken, nil: false
+        }
+    }
 
     /// Checks conditions that no event reports: whether time is up, all connections are gone, or the listeners have
     /// received everything.
@@ -346,7 +347,7 @@ package actor LoadRun<Observer: RunObserver> {
             if let end = self.measured?.upperBound, self.clock.now >= end { return }
             guard facts.allSatisfy({ $0.live == 0 }), !facts.areAwayByPlan else {
                 self.groups[group].emptySince = nil
-                self.groups[group].loss = nil
+                if self.groups[group].loss == .everyConnectionLost { self.groups[group].loss = nil }
                 continue
             }
             let since = self.groups[group].emptySince ?? now

@@ -17,6 +17,9 @@ package enum StopReason: Hashable, Sendable {
     /// A threshold that aborts was broken.
     case thresholdBroken
     case everyConnectFailed
+    /// Of a load with operators and listeners, no operator came up, or no listener.
+    case everyOperatorFailed
+    case everyListenerFailed
     case everyConnectionLost
 }
 

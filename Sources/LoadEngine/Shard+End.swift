@@ -85,6 +85,8 @@ extension Shard {
             lastIsAbsent: self.lastGone.isAbsence,
             awaitsAbsentees: self.live == 0 && self.awaitsAbsentees,
             settled: self.settled,
+            failedOperators: self.failedOperators,
+            failedListeners: self.failedListeners,
             connectsBegun: self.connectsBegun,
             lastConnectBegun: self.lastConnectBegun,
             offered: self.offered,
@@ -111,6 +113,9 @@ package struct ShardFacts: Hashable, Sendable {
     /// No client is connected, and some of them are absent by plan.
     package var awaitsAbsentees: Bool
     package var settled: Int
+    /// Clients that did not come up at first.
+    package var failedOperators: Int
+    package var failedListeners: Int
     package var connectsBegun: Int
     package var lastConnectBegun: NIODeadline
     package var offered: UInt64

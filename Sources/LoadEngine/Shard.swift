@@ -76,8 +76,13 @@ package final class Shard<Work: ShardWork> {
     var hasBegun = false
     var wakeDue = NIODeadline.distantFuture
     var loadEnd: NIODeadline?
+    /// When the drain ended: for its time, or since nothing more was to come.
+    package internal(set) var drainEnded: NIODeadline?
     var settled = 0
     var wentUp = 0
+    /// Clients that did not come up at first.
+    var failedOperators = 0
+    var failedListeners = 0
     var spentOperators = 0
     var openOperators: Int
     var operatorsMayFinish: Bool
@@ -206,14 +211,20 @@ package final class Shard<Work: ShardWork> {
 
     /// Lets the listeners close: the run found that nothing more is to come for them, or time is up.
     package func finishListeners() {
+        self.noteDrainEnd()
         self.listenersMayFinish = true
         for place in self.clients.operators..<self.clients.count { self.finish(place) }
         self.checkFinished()
     }
 
+    private func noteDrainEnd() {
+        self.context.refresh()
+        if self.drainEnded == nil { self.drainEnded = self.context.now }
+    }
+
     /// Gives up what is still due and closes every operator in good order: the drain is over.
     package func endDrain() {
-        self.context.refresh()
+        self.noteDrainEnd()
         for place in 0..<self.clients.operators {
             self.giveUp(place)
             self.finish(place)
@@ -223,7 +234,7 @@ package final class Shard<Work: ShardWork> {
     /// Closes all connections at once.
     package func abort() {
         if self.phase == .loading || self.phase == .connecting { self.endLoad(at: self.context.refresh()) }
-        self.context.refresh()
+        self.noteDrainEnd()
         self.listenersMayFinish = true
         for place in 0..<self.clients.count where !self.paces[place].isFinished {
             self.giveUp(place)
@@ -244,7 +255,13 @@ package final class Shard<Work: ShardWork> {
             self.paces[place].isSettled = true
             self.settled += 1
             self.pendingConnects -= 1
-            if up { self.wentUp += 1 }
+            if up {
+                self.wentUp += 1
+            } else if self.clients.isOperator(place) {
+                self.failedOperators += 1
+            } else {
+                self.failedListeners += 1
+            }
             if self.settled == self.clients.count {
                 self.report(.settled(shard: self.clients.loop, up: self.wentUp))
             }

@@ -35,6 +35,11 @@ extension Verdict.Reason {
         let words = example.map { ": \($0)" } ?? ""
         switch loss {
         case .everyConnectFailed: return Self(code: Self.noConnectionCode, text: nothingCameUp + words)
+        case .everyOperatorFailed:
+            return Self(code: Self.noConnectionCode, text: "no client that sends could take part in the load\(words)")
+        case .everyListenerFailed:
+            let text = "no client that receives could take part in the load\(words)"
+            return Self(code: Self.noConnectionCode, text: text)
         case .everyConnectionLost:
             return Self(code: Self.connectionsLostCode, text: "all connections were lost and none came back\(words)")
         case .planned, .interrupted, .ordered, .thresholdBroken: return nil

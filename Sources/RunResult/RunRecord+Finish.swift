@@ -83,7 +83,7 @@ extension RunRecord {
         case .interrupted: verdict.add(.aborted, .signal)
         case .ordered: verdict.add(.aborted, .ordered)
         case .thresholdBroken: verdict.add(.aborted, .threshold(broken))
-        case .everyConnectFailed, .everyConnectionLost:
+        case .everyConnectFailed, .everyOperatorFailed, .everyListenerFailed, .everyConnectionLost:
             let words = self.nothingCameUp(groups.count == 1 ? groups[0].nothingCameUp : GroupResult.unconnected)
             let reason = Verdict.Reason.loss(outcome.stop, words, example: self.errors.example)
             if let reason { verdict.add(.aborted, reason) }

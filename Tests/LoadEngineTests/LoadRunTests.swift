@@ -200,6 +200,23 @@ struct LoadRunTests {
         #expect(run.observer.ended.allSatisfy { $0.offered == $0.sent + $0.notSent })
     }
 
+    @Test("ends where no client that sends came up, or none that receives; one of each is enough", arguments: 0..<4)
+    func noneOfAKind(_ failing: Int) throws {
+        let (sends, receives) = (failing != 0, failing != 1)
+        let run = try TestRun(self.open(3, listeners: 3), shards: 2) { work in
+            work.answersAtOnce = true
+            work.onConnect = { place in
+                let number = work.shard.clients.number(at: place)
+                let isUp = number < 3 ? sends && (number == 0 || failing == 3) : receives && number == 3
+                if isUp { work.comesUp(place) } else { work.fails(place) }
+            }
+        }
+        let outcome = try run.perform()
+        #expect(outcome.stop == [.everyOperatorFailed, .everyListenerFailed, .planned, .planned][failing])
+        #expect(outcome.up == [1, 1, 2, 4][failing])
+        #expect(!outcome.wasAborted && (outcome.loadBegan == nil) == (failing < 2))
+    }
+
     @Test("ends at once when all connections are gone and none comes back by itself")
     func everyConnectionLost() throws {
         var plan = self.open(4)

@@ -63,6 +63,8 @@ struct FindingSentence {
     private var aborted: Statement {
         guard let reason = self.reason else { return ("the run was aborted", nil) }
         switch reason.code {
+        case Verdict.Reason.noConnectionCode where self.run.clientsUp ?? 0 > 0:
+            return (reason.line, self.number(.error))
         case Verdict.Reason.noConnectionCode:
             let error = self.run.errors.max { $0.count < $1.count }
             let words = error.map { ": \($0.example.isEmpty ? $0.kind : $0.example)" } ?? ""
