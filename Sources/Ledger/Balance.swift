@@ -34,6 +34,8 @@ struct Balance {
     private var inStreams = PerQoS(repeating: UInt64(0))
     private var late: Set<UInt32> = []
     private var absent: Set<UInt32> = []
+    /// Few runs have any.
+    private var absentDeliveries: [AbsentDelivery: (lost: UInt64, outstanding: UInt64)] = [:]
     private(set) var examples: [Reconciliation.Example] = []
     private var hasExample: Set<ExampleKey> = []
     private var overflowed = 0
@@ -111,8 +113,10 @@ struct Balance {
         let unknownMissing = unknown.intersectionCount(missing)
         var owed = fate.outstanding
         for run in fate.unsent.runs { owed.insert(run) }
-        let unanswered =
-            owed.intersection(missing).subtracting(excused).count + (excusesAll ? 0 : fate.neverSent)
+        var open = owed.intersection(missing).subtracting(excused)
+        // Messages without a number follow those that have one.
+        if !excusesAll { open.insert(assigned..<assigned + fate.neverSent) }
+        let unanswered = open.count
         let absent = missing.subtracting(unknown)
         let lost = self.lost(absent, fate, member, key, next: next, qos: qos)
 
@@ -124,8 +128,27 @@ struct Balance {
         sums.outstanding += unanswered + absent.count - lost.reduce(0) { $0 + $1.messages.count }
         sums.missing += missing.count - fate.unsent.intersectionCount(missing)
         self.sums[row] = sums
+        for run in absent.runs { open.insert(run) }
+        self.noteAges(of: open, lost: lost.map(\.messages), fate.dues, row)
         for (cause, messages) in lost { self.note(messages, as: cause, fate, key, row) }
         self.sortIrregular(fate, member, key, qos: qos)
+    }
+
+    /// Sorts what did not come by the time at which it was due: lost messages, and the others of `absent`.
+    private mutating func noteAges(of absent: SequenceRanges, lost: [SequenceRanges], _ dues: [DueMark], _ row: RowKey)
+    {
+        guard row.label >= 0, !absent.isEmpty else { return }
+        var start: UInt64 = 0
+        for mark in dues {
+            let part = start..<start + mark.count
+            start = part.upperBound
+            let all = absent.clamped(to: part).count
+            guard all > 0 else { continue }
+            let lost = lost.reduce(0) { $0 + $1.clamped(to: part).count }
+            let key = AbsentDelivery(label: row.label, qos: row.qos, lane: mark.lane, last: mark.last)
+            self.absentDeliveries[key, default: (0, 0)].lost += lost
+            self.absentDeliveries[key, default: (0, 0)].outstanding += all - lost
+        }
     }
 
     /// Whether all messages are expected only if they arrive, those without a number too.
@@ -293,6 +316,15 @@ struct Balance {
 }
 
 extension Balance {
+    /// The deliveries that did not come, in the order of their rows and times.
+    var absences: [AbsentDelivery] {
+        self.absentDeliveries.map { key, counts in
+            var own = key
+            (own.lost, own.outstanding) = counts
+            return own
+        }.sorted { ($0.label, $0.qos, $0.lane, $0.last) < ($1.label, $1.qos, $1.lane, $1.last) }
+    }
+
     func rows(publishersKnown: Bool) -> [Reconciliation.Row] {
         self.sums.filter { $0.key.label >= 0 && ($0.value.isPublished || $0.value.received > 0) }
             .sorted { ($0.key.label, $0.key.qos) < ($1.key.label, $1.key.qos) }

@@ -9,6 +9,8 @@ package struct DeliveryEnd: Hashable, Sendable {
     package var lastPublish: Int64?
     /// The first probe to a subscription's connection; `nil` without one.
     package var probed: Int64?
+    /// The end of the drain: nothing that has not come by then has arrived at any subscription.
+    package var ended: Int64?
     /// The longest delivery, in nanoseconds.
     package var longest: Int64 = 0
     /// Receivers whose connection, or that of a member, has not answered its probe.
@@ -23,6 +25,7 @@ package struct DeliveryEnd: Hashable, Sendable {
         whole.lastArrival = [whole.lastArrival, part.lastArrival].compactMap(\.self).max()
         whole.lastPublish = [whole.lastPublish, part.lastPublish].compactMap(\.self).max()
         whole.probed = [whole.probed, part.probed].compactMap(\.self).min()
+        whole.ended = [whole.ended, part.ended].compactMap(\.self).min()
         whole.longest = max(whole.longest, part.longest)
         whole.unproved.formUnion(part.unproved)
     }
@@ -33,6 +36,7 @@ package struct DeliveryEnd: Hashable, Sendable {
         end.lastArrival? &+= offset
         end.lastPublish? &+= offset
         end.probed? &+= offset
+        end.ended? &+= offset
         return end
     }
 

@@ -17,6 +17,10 @@ package struct PublisherFate: Hashable, Sendable {
     package var outstanding: SequenceRanges
     /// Due and never written, and without a sequence number: the client could not send them.
     package var neverSent: UInt64
+    /// When they were due: first those with a sequence number, in its order, then those without one.
+    ///
+    /// Messages beyond the marks have no known due time.
+    package var dues: [DueMark] = []
     /// Sent more than once, after a reconnect.
     package var resent: SequenceRanges
     /// Acknowledged with 0x10, No matching subscribers (MQTT 5.0 §3.4.2.1).
@@ -64,6 +68,15 @@ package struct PublishedExport: Hashable, Sendable {
     package init(audiences: [[AudienceMember]] = [], fates: [PublisherFate] = []) {
         self.audiences = audiences
         self.fates = fates
+    }
+
+    /// The same by another clock, which is ahead by so many nanoseconds.
+    package func shifted(by offset: Int64) -> PublishedExport {
+        var export = self
+        for fate in export.fates.indices {
+            for mark in export.fates[fate].dues.indices { export.fates[fate].dues[mark].last &+= offset }
+        }
+        return export
     }
 
     func members(of fate: PublisherFate) -> [AudienceMember] {

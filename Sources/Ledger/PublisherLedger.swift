@@ -1,7 +1,7 @@
 /// The messages that the publishers of one event loop sent to each of their audiences.
 ///
 /// For publishers whose topic, and so whose audience, changes from message to message. Belongs to its shard. It takes
-/// 32 bytes per publisher and audience, plus the ``StreamIndex``.
+/// 40 bytes per publisher and audience, plus the ``StreamIndex``.
 package struct PublisherLedger: ~Copyable {
     struct Row {
         /// The sequence number of the next message, and of the first one on this connection.
@@ -9,22 +9,27 @@ package struct PublisherLedger: ~Copyable {
         var first: UInt64 = 0
         /// Messages with unknown fate.
         var unknown = SequenceRanges()
-        var publisher: UInt32
-        var audience: UInt32
-    }
+        /// When the last message was due.
+        var last: Int64 = 0
+        let publisher: UInt32
+        /// The lane above the bits of the audience, for which a header has fewer bits than there are above them.
+        private var audienceAndLane: UInt32
 
-    /// Facts that few streams have.
-    struct Exceptions {
-        var unsent = SequenceRanges()
-        var outstanding = SequenceRanges()
-        var neverSent: UInt64 = 0
-        var resent = SequenceRanges()
-        var admitted = SequenceRanges()
+        init(publisher: Int, audience: UInt32) {
+            self.publisher = UInt32(publisher)
+            self.audienceAndLane = audience
+        }
+
+        var audience: UInt32 { self.audienceAndLane & (StreamKey.audienceLimit - 1) }
+        var lane: Int {
+            get { Int(self.audienceAndLane >> StreamKey.audienceBits) }
+            set { self.audienceAndLane = self.audience | UInt32(newValue) << StreamKey.audienceBits }
+        }
     }
 
     private var index = StreamIndex()
     private var rows = RawList<Row>()
-    private var exceptions: [Int: Exceptions] = [:]
+    private var exceptions: [Int: PublishExceptions] = [:]
     /// By publisher: the number of its latest message at QoS 1 or 2.
     private var numbers = RawList<UInt64>()
 
@@ -45,7 +50,7 @@ package struct PublisherLedger: ~Copyable {
     package mutating func row(publisher: Int, audience: UInt32) -> Int {
         let slot = self.index.slot(subscription: publisher, publisher: 0, audience: audience)
         if slot == self.rows.count {
-            self.rows.append(Row(publisher: UInt32(publisher), audience: audience))
+            self.rows.append(Row(publisher: publisher, audience: audience))
         }
         return slot
     }
@@ -55,11 +60,23 @@ package struct PublisherLedger: ~Copyable {
     /// The sequence number of the row's next message.
     package func next(_ row: Int) -> UInt64 { self.rows.base[row].next }
 
-    /// Assigns the next sequence number.
-    package mutating func take(_ row: Int) -> UInt64 {
+    /// Assigns the next sequence number to a message that was due then, in this lane of the load.
+    package mutating func take(_ row: Int, due: Int64 = 0, lane: Int = 0) -> UInt64 {
         let sequence = self.rows.base[row].next
+        if self.rows.base[row].lane != lane { self.begin(lane, row) }
+        self.rows.base[row].last = due
         self.rows.base[row].next = sequence + 1
         return sequence
+    }
+
+    private mutating func begin(_ lane: Int, _ index: Int) {
+        let row = self.rows.base[index]
+        if row.next > 0 {
+            let before = self.exceptions[index]?.ended.messages ?? 0
+            self.exceptions[index, default: PublishExceptions()].ended
+                .add(row.next - before, lane: row.lane, last: row.last)
+        }
+        self.rows.base[index].lane = lane
     }
 
     /// A message in flight as one number: its row, and the lower bits of its sequence number and of its number among
@@ -96,23 +113,23 @@ package struct PublisherLedger: ~Copyable {
     }
     package mutating func noteUnsent(_ row: Int, _ sequence: UInt64) {
         self.rows.base[row].unknown.insert(sequence)
-        self.exceptions[row, default: Exceptions()].unsent.insert(sequence)
+        self.exceptions[row, default: PublishExceptions()].unsent.insert(sequence)
     }
     package mutating func noteOutstanding(_ row: Int, _ sequence: UInt64) {
-        self.exceptions[row, default: Exceptions()].outstanding.insert(sequence)
+        self.exceptions[row, default: PublishExceptions()].outstanding.insert(sequence)
     }
     /// A message to the row's audience was due, and never got a number.
-    package mutating func noteNeverSent(_ row: Int) {
-        self.exceptions[row, default: Exceptions()].neverSent += 1
+    package mutating func noteNeverSent(_ row: Int, due: Int64 = 0, lane: Int = 0) {
+        self.exceptions[row, default: PublishExceptions()].neverSent.add(lane: lane, last: due)
     }
     package func isUnsent(_ row: Int, _ sequence: UInt64) -> Bool {
         self.exceptions[row]?.unsent.contains(sequence) ?? false
     }
     package mutating func noteResent(_ row: Int, _ sequence: UInt64) {
-        self.exceptions[row, default: Exceptions()].resent.insert(sequence)
+        self.exceptions[row, default: PublishExceptions()].resent.insert(sequence)
     }
     package mutating func noteAdmitted(_ row: Int, _ sequence: UInt64) {
-        self.exceptions[row, default: Exceptions()].admitted.insert(sequence)
+        self.exceptions[row, default: PublishExceptions()].admitted.insert(sequence)
     }
 
     /// The end of a connection decides about its QoS 0 messages.
@@ -142,7 +159,7 @@ package struct PublisherLedger: ~Copyable {
             let unsent = self.exceptions[row]?.unsent.clamped(to: first..<next) ?? SequenceRanges()
             if fate == .outstanding {
                 for run in SequenceRanges([first..<next]).subtracting(unsent).runs {
-                    self.exceptions[row, default: Exceptions()].outstanding.insert(run)
+                    self.exceptions[row, default: PublishExceptions()].outstanding.insert(run)
                 }
             }
             settled(row, next - first, unsent.count)
@@ -162,10 +179,7 @@ package struct PublisherLedger: ~Copyable {
             fate.audience = row.audience
             fate.assigned = row.next
             fate.unknown = row.unknown
-            if let own = self.exceptions[index] {
-                (fate.unsent, fate.resent, fate.admitted) = (own.unsent, own.resent, own.admitted)
-                (fate.outstanding, fate.neverSent) = (own.outstanding, own.neverSent)
-            }
+            fate.take(self.exceptions[index], lane: row.lane, last: row.last)
             return fate
         }
     }

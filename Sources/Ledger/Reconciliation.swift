@@ -105,6 +105,10 @@ package struct Reconciliation: Hashable, Sendable {
     package private(set) var rows: [Row] = []
     /// The first message of each finding, by row.
     package private(set) var examples: [Example] = []
+    /// The deliveries of the rows that did not come, where it is known when their messages were due.
+    package private(set) var absences: [AbsentDelivery] = []
+    /// The end of the drain, by the clock of the due times; `nil` if it is not known.
+    package private(set) var ended: Int64?
     /// Reasons why the books are not exact.
     package internal(set) var problems: [LedgerProblem] = []
 
@@ -120,6 +124,8 @@ package struct Reconciliation: Hashable, Sendable {
         balance.finish()
         self.rows = balance.rows(publishersKnown: published != nil)
         self.examples = balance.examples
+        self.absences = balance.absences
+        self.ended = terms.end.ended
         self.problems = balance.problems(publishersKnown: published != nil)
     }
 

@@ -106,8 +106,20 @@ package struct LedgerPlaces: Hashable, Sendable {
         }
     }
 
+    /// A stage of the load.
+    package struct Stage: Hashable, Sendable {
+        package var name: String
+        package var isMeasured: Bool
+
+        package init(name: String, isMeasured: Bool) {
+            self.name = name
+            self.isMeasured = isMeasured
+        }
+    }
+
     package var streams: [Stream]
     package var receivers: [Receivers]
+    package var stages: [Stage] = []
 
     package init(streams: [Stream] = [], receivers: [Receivers] = []) {
         self.streams = streams

@@ -1,4 +1,4 @@
-import Measurement
+package import Measurement
 
 /// Makes ten seconds one beyond the first hour, so that the time line of a long run stays readable.
 struct IntervalMerger {
@@ -34,6 +34,30 @@ extension TimelineInterval {
     static func merging(_ intervals: [TimelineInterval]) -> TimelineInterval? {
         let seconds = intervals.reduce(0) { $0 + $1.seconds }
         return Self.one(of: intervals, seconds: seconds) { Metric.merging($0, over: seconds, values: $1) }
+    }
+
+    /// The interval with deliveries that did not come, which are known at the end of a run.
+    package func adding(_ absent: [AbsentValues]) -> TimelineInterval {
+        var last = TimelineInterval(second: self.second, phase: self.phase, seconds: 0, metrics: [], lanes: [])
+        for own in absent {
+            let (name, unanswered) = (self.metrics.deliveryName(own.labels), own.values)
+            var values = DurationValues()
+            values.unanswered = unanswered
+            guard let reading = DurationReading(values) else { continue }
+            last.metrics.append(Metric(duration: name, labels: own.labels, reading: reading))
+            last.lanes.append(
+                Lane(
+                    name: name,
+                    labels: own.labels,
+                    measured: own.isMeasured,
+                    count: reading.count,
+                    max: reading.max,
+                    histogram: unanswered.ages.encodedV2(),
+                    unanswered: UnansweredReading(unanswered)
+                )
+            )
+        }
+        return last.lanes.isEmpty ? self : Self.merging([self, last]) ?? self
     }
 
     /// Several intervals as one; `metric` makes one of those of a series, with the values of all if it is a duration.

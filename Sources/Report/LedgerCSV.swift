@@ -57,7 +57,8 @@ package enum LedgerCSV {
         }
         for (kind, time) in [
             (LedgerRow.Kind.lastArrival, ledger.end.lastArrival), (.lastPublish, ledger.end.lastPublish),
-            (.probed, ledger.end.probed), (.longest, ledger.end.longest == 0 ? nil : ledger.end.longest),
+            (.probed, ledger.end.probed), (.ended, ledger.end.ended),
+            (.longest, ledger.end.longest == 0 ? nil : ledger.end.longest),
         ] {
             if let time { add(LedgerRow(kind, at: time)) }
         }
@@ -83,6 +84,12 @@ package enum LedgerCSV {
             var row = LedgerRow(.placeReceivers, count: UInt64(receivers.numbers.count))
             row.receiver = receivers.numbers.lowerBound
             row.group = receivers.group
+            add(row)
+        }
+        for stage in places.stages {
+            var row = LedgerRow(.placeStage)
+            row.name = stage.name
+            if stage.isMeasured { row.flags.append(.measured) }
             add(row)
         }
     }
@@ -121,6 +128,11 @@ package enum LedgerCSV {
                 add(LedgerRow(kind, ranges.runs))
             }
             if fate.neverSent > 0 { add(LedgerRow(.neverSent, count: fate.neverSent)) }
+            for mark in fate.dues {
+                var row = LedgerRow(.due, at: mark.last, count: mark.count)
+                row.audience = UInt32(mark.lane)
+                add(row)
+            }
         }
     }
 

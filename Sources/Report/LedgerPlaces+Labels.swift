@@ -14,6 +14,17 @@ extension LedgerPlaces {
         return self.streams[label % self.streams.count]
     }
 
+    /// The labels of the rows' metrics.
+    func labels(_ label: Int, qos: UInt8, hasGroup: Bool, hasFrom: Bool) -> Labels {
+        var labels: Labels = ["qos": "\(qos)"]
+        if hasGroup, let receivers = self.receivers(ofLabel: label) {
+            labels = labels.adding(Labels.group, receivers.group)
+        }
+        guard let stream = self.stream(ofLabel: label) else { return labels }
+        if hasFrom { labels = labels.adding(Labels.from, stream.group) }
+        return stream.name.isEmpty ? labels : labels.adding(Labels.stream, stream.name)
+    }
+
     /// The group whose books have the rows: the first one of a share group with members in several.
     func group(ofLabel label: Int) -> String? {
         self.receivers(ofLabel: label).map { Labels.firstGroup(of: $0.group) }

@@ -11,6 +11,8 @@ struct LedgerReading {
 
     /// Event loops of a segment, and its processes.
     private static let loopLimit = 1 << 12
+    /// Stages of a load: as many as a header can name.
+    private static let stageLimit = 1 << 10
 
     private(set) var ledger: SegmentLedger
     /// The publishers of the event loop that the rows belong to; only after its row of audiences.
@@ -61,6 +63,7 @@ struct LedgerReading {
         case (.lastArrival, nil, nil, nil, nil, let at?, nil): self.ledger.end.lastArrival = at
         case (.lastPublish, nil, nil, nil, nil, let at?, nil): self.ledger.end.lastPublish = at
         case (.probed, nil, nil, nil, nil, let at?, nil): self.ledger.end.probed = at
+        case (.ended, nil, nil, nil, nil, let at?, nil): self.ledger.end.ended = at
         case (.longest, nil, nil, nil, nil, let at?, nil): self.ledger.end.longest = at
         case (.unproved, nil, nil, nil, nil, nil, nil):
             return Self.insert(row, into: &self.ledger.end.unproved)
@@ -79,6 +82,11 @@ struct LedgerReading {
             return self.addPublishers(row, own, first, count)
         case (.placeReceivers, let first?, nil, nil, nil, nil, let count?):
             return self.addReceivers(row, first, count)
+        case (.placeStage, nil, nil, nil, nil, nil, nil):
+            guard self.ledger.places.stages.count < Self.stageLimit else { return false }
+            let isMeasured = row.flags.contains(.measured)
+            self.ledger.places.stages.append(LedgerPlaces.Stage(name: row.name, isMeasured: isMeasured))
+            return true
         case (.audiences, nil, nil, nil, nil, nil, let count?):
             return self.addAudiences(count)
         case (.members, nil, nil, let audience?, let qos?, nil, let copies?):
@@ -95,6 +103,7 @@ struct LedgerReading {
         case (.unsent, nil, nil, nil, nil, nil, nil): return self.note(row, \.unsent)
         case (.outstanding, nil, nil, nil, nil, nil, nil): return self.note(row, \.outstanding)
         case (.neverSent, nil, nil, nil, nil, nil, let count?): return self.noteNeverSent(count)
+        case (.due, nil, nil, let lane?, nil, let at?, let count?): return self.noteDue(Int(lane), at, count)
         case (.resent, nil, nil, nil, nil, nil, nil): return self.note(row, \.resent)
         case (.admitted, nil, nil, nil, nil, nil, nil): return self.note(row, \.admitted)
         case (.late, nil, nil, nil, nil, nil, nil):
@@ -231,6 +240,15 @@ extension LedgerReading {
         guard fates > 0, let set = row.set, !set.isEmpty, self.published.fates[fates - 1][keyPath: part].isEmpty
         else { return false }
         self.published.fates[fates - 1][keyPath: part] = set
+        return true
+    }
+
+    private mutating func noteDue(_ lane: Int, _ at: Int64, _ count: UInt64) -> Bool {
+        let place = self.published.fates.count - 1
+        guard place >= 0, lane < Self.stageLimit else { return false }
+        let fate = self.published.fates[place]
+        guard count > 0, count <= fate.assigned + fate.neverSent - fate.dues.messages else { return false }
+        self.published.fates[place].dues.append(DueMark(lane: lane, count: count, last: at))
         return true
     }
 

@@ -11,10 +11,11 @@ struct LedgerRow {
         // How the deliveries of the segment ended.
         case lastArrival = "last_arrival"
         case lastPublish = "last_publish"
-        case probed, longest, unproved
+        case probed, ended, longest, unproved
         case receivers, began, granted
         case placePublishers = "place_publishers"
         case placeReceivers = "place_receivers"
+        case placeStage = "place_stage"
         case audiences, members
         /// Of the members in the row before, where their No Local filters make a difference.
         case noLocal = "no_local"
@@ -22,6 +23,8 @@ struct LedgerRow {
         // Of the publisher in the row before.
         case unsent, outstanding, resent, admitted
         case neverSent = "never_sent"
+        /// Messages of a lane: their `count`, and when the last of them was due. The lane is in the column of audiences.
+        case due
         case distinct, duplicated, reordered, overlapped, foreign, repeated, overflowed, late, absent
         case stream
         // Of the stream in the row before.
@@ -34,13 +37,14 @@ struct LedgerRow {
         case end
 
         /// Whether it has names, which may be quoted.
-        var isNamed: Bool { self == .placePublishers || self == .placeReceivers }
+        var isNamed: Bool { self == .placePublishers || self == .placeReceivers || self == .placeStage }
 
         var flags: [Flag] {
             switch self {
             case .members: [.shared]
             case .publisher: [.expires, .ordered]
             case .stream: [.overflowed]
+            case .placeStage: [.measured]
             default: []
             }
         }
@@ -57,7 +61,7 @@ struct LedgerRow {
     }
 
     enum Flag: String {
-        case shared, expires, ordered, overflowed
+        case shared, expires, ordered, overflowed, measured
     }
 
     static let columns = [

@@ -16,18 +16,42 @@ extension Reconciliation {
         let hasFrom = hasFrom ?? self.crossesGroups(places)
         var rows: [Labels: Row] = [:]
         for row in self.rows {
-            var labels: Labels = ["qos": "\(row.qos)"]
-            let stream = places.stream(ofLabel: row.label)
-            if hasGroups, let receivers = places.receivers(ofLabel: row.label) {
-                labels = labels.adding(Labels.group, receivers.group)
-            }
-            if hasFrom, let stream { labels = labels.adding(Labels.from, stream.group) }
-            if let stream, !stream.name.isEmpty { labels = labels.adding(Labels.stream, stream.name) }
+            let labels = places.labels(row.label, qos: row.qos, hasGroup: hasGroups, hasFrom: hasFrom)
             rows[labels] = rows[labels].map { $0.adding(row) } ?? row
         }
         return rows.sorted { $0.key < $1.key }.flatMap { labels, row in
             row.metricsByCause(labels) + (hasGaps ? row.gapMetrics(labels) : [])
         }
+    }
+
+    /// The deliveries of those rows that did not come: lost ones failed, and the others are outstanding.
+    package func absent(_ places: LedgerPlaces, hasGroups: Bool, hasFrom: Bool? = nil) -> [AbsentValues] {
+        let hasFrom = hasFrom ?? self.crossesGroups(places)
+        return self.absent(places.stages) { places.labels($0, qos: $1, hasGroup: hasGroups, hasFrom: hasFrom) }
+    }
+
+    /// The same with labels of another kind.
+    ///
+    /// No message was due later than the last one of its publisher and stage, so no age is too high.
+    package func absent(
+        _ stages: [LedgerPlaces.Stage],
+        labels: (_ label: Int, _ qos: UInt8) -> Labels
+    ) -> [AbsentValues] {
+        guard let ended = self.ended else { return [] }
+        var all: [[Int]: AbsentValues] = [:]
+        for delivery in self.absences {
+            let key = [delivery.label, Int(delivery.qos), delivery.lane]
+            let place = delivery.lane - MetricLane.stage(0)
+            let stage = stages.indices.contains(place) ? stages[place] : nil
+            let isMeasured = stage?.isMeasured ?? (delivery.lane == MetricLane.measured)
+            let labels = labels(delivery.label, delivery.qos)
+            let age = ended - min(ended, delivery.last)
+            var own = all[key] ?? AbsentValues(labels: labels, stage: stage?.name, isMeasured: isMeasured)
+            own.values.record(age, count: delivery.lost, as: .failed)
+            own.values.record(age, count: delivery.outstanding, as: .outstanding)
+            all[key] = own
+        }
+        return all.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.value)
     }
 
     private func crossesGroups(_ places: LedgerPlaces) -> Bool {

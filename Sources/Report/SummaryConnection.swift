@@ -15,7 +15,9 @@ extension RunRecord {
         let codes = (self.verdict?.reasons ?? []).map(\.code)
         let isInterrupted = codes.contains("interrupted") && self.stages.first?.name == "connect"
         guard codes.contains("no-connection") || isInterrupted else { return false }
-        return !self.metrics.contains { $0.name == "connect_duration" && $0.labels["phase"] == "total" }
+        return !self.metrics.contains {
+            $0.name == "connect_duration" && $0.labels["phase"] == "total" && $0.duration?.answered ?? 0 > 0
+        }
     }
 
     /// The remedy for a run without any connection, by its most frequent error.

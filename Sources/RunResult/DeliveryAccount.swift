@@ -5,6 +5,8 @@ package import Measurement
 package struct DeliveryAccount: Sendable {
     /// Metrics settled at the end, with the labels of their groups.
     package var metrics: [Metric] = []
+    /// Deliveries that did not come.
+    package var absent: [AbsentValues] = []
     /// Reasons why the books are not exact.
     package var unreconciled: [Verdict.Reason] = []
     /// Notes for the reader of the figures.

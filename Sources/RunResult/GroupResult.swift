@@ -49,6 +49,9 @@ extension LoadAccount {
             let metric = account.metrics[index]
             account.metrics[index].labels = metric.labels.of(group: group, metric: metric.name)
         }
+        for index in account.absent.indices {
+            account.absent[index].labels = account.absent[index].labels.adding(Labels.group, group)
+        }
         for index in account.books.indices { account.books[index].group = group }
         account.unreconciled = account.unreconciled.map { $0.of(group: group) }
         account.limited = account.limited.map { $0.of(group: group) }

@@ -16,6 +16,8 @@ package enum DeliveryCompletion: Hashable, Sendable {
 package struct LoadAccount: Sendable {
     /// Metrics settled at the end.
     package var metrics: [Metric] = []
+    /// Deliveries that did not come, of a load with a ledger of its own.
+    package var absent: [AbsentValues] = []
     package var books: [Books] = []
     /// Reasons why the books are not exact.
     package var unreconciled: [Verdict.Reason] = []

@@ -32,6 +32,7 @@ extension RunRecord {
         var record = self.measured(samples)
         let accounts = groups.map(\.account)
         record.metrics += delivery.metrics + accounts.flatMap(\.metrics) + samples.stageMetrics
+        record.metrics.add(delivery.absent + accounts.flatMap(\.absent))
         record.metrics += record.serverUse
         record.books = accounts.flatMap(\.books)
         record.clients = Self.spreads(groups)

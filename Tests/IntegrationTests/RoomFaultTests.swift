@@ -15,7 +15,7 @@ extension Integration {
 
         private func count(_ run: ClamorRun, _ receiver: String) -> UInt64? {
             run.record.metrics.first { $0.name == "muc_fanout_duration" && $0.labels == ["receiver": receiver] }?
-                .duration?.count
+                .duration?.answered
         }
 
         private func unfinished(_ run: ClamorRun) -> Double? {
@@ -105,6 +105,8 @@ extension Integration {
             #expect(self.count(run, "first") == 100)
             #expect(self.count(run, "last") == 90)
             #expect(self.unfinished(run) == 10)
+            let last = run.record.metrics.first { $0.labels == ["receiver": "last"] }?.duration
+            #expect(last?.unanswered?.outstanding == 10 && last?.isBound(\.p99) == true)
         }
 
         @Test("in closed loop a lost delivery holds its sender up for --ack-timeout, and not for ever")
@@ -204,7 +206,7 @@ extension Integration {
                     + "timeout"
             )
             let joins = run.record.metrics.first { $0.name == "muc_join_duration" }?.duration
-            #expect(joins?.count == 4)
+            #expect(joins?.answered == 4 && joins?.unanswered?.count == 2)
             #expect(run.record.books.first?.balances == true)
         }
 

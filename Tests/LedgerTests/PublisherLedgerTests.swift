@@ -83,7 +83,8 @@ struct PublisherLedgerTests {
         ledger.noteUnknown(rows[0], 8)
         ledger.noteOutstanding(rows[0], 8)
         for _ in 0..<2 { ledger.noteNeverSent(rows[1]) }
-        let fates = ledger.fates { PublisherFate(publisher: UInt32($0), qos: 1, assigned: 0, expires: $1 == 3) }
+        var fates = ledger.fates { PublisherFate(publisher: UInt32($0), qos: 1, assigned: 0, expires: $1 == 3) }
+        for place in fates.indices { fates[place].dues = [] }
         #expect(
             fates == [
                 PublisherFate(
@@ -97,6 +98,28 @@ struct PublisherLedgerTests {
                     admitted: SequenceRanges([7..<8])
                 ),
                 PublisherFate(publisher: 0, audience: 3, qos: 1, assigned: 9, neverSent: 2, expires: true),
+            ]
+        )
+    }
+
+    @Test("the messages of each lane have the time of the last one, those without a number come after all others")
+    func dues() throws {
+        var ledger = PublisherLedger()
+        let audience = StreamKey.audienceLimit - 1
+        let row = ledger.row(publisher: ledger.addPublisher(), audience: audience)
+        let sent: [(due: Int64, lane: Int)] = [(5, 1), (6, 1), (7, 2), (9, 2), (9, 2), (11, 1_023)]
+        for (due, lane) in sent { _ = ledger.take(row, due: due, lane: lane) }
+        for (due, lane) in [(12, 1_023), (13, 1), (14, 1)] as [(Int64, Int)] {
+            ledger.noteNeverSent(row, due: due, lane: lane)
+        }
+        let fate = try #require(ledger.fates { PublisherFate(publisher: 0, audience: $1, qos: 0, assigned: 0) }.first)
+        #expect(ledger.audience(ofRow: row) == audience && fate.audience == audience)
+        #expect(fate.assigned == 6 && fate.neverSent == 3)
+        #expect(
+            fate.dues == [
+                DueMark(lane: 1, count: 2, last: 6), DueMark(lane: 2, count: 3, last: 9),
+                DueMark(lane: 1_023, count: 1, last: 11), DueMark(lane: 1_023, count: 1, last: 12),
+                DueMark(lane: 1, count: 2, last: 14),
             ]
         )
     }

@@ -171,7 +171,7 @@ struct ThresholdStateTests {
         ("publish_ack_duration mean < 1ms", .broken, 0.201, nil),
         ("publish_ack_duration mean < 1s", .undecided, 0.201, nil),
         ("publish_ack_duration min < 2ms", .met, 0.001, 0.001),
-        ("publish_ack_duration count == 100", .met, 100, 100),
+        ("publish_ack_duration count == 98", .met, 98, 98),
         ("publish_ack_duration p99 == 20s", .undecided, 10, nil),
         ("publish_ack_duration p99 != 20s", .undecided, 10, nil),
         ("publish_ack_duration p99 != 5s", .met, 10, nil),

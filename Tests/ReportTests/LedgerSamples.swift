@@ -73,7 +73,7 @@ enum LedgerSamples {
                     admitted: SequenceRanges([6..<7]),
                     expires: true
                 ),
-                PublisherFate(publisher: 2, audience: 2, qos: 0, assigned: 4, isOrdered: false),
+                PublisherFate(publisher: 2, audience: 2, qos: 0, assigned: 4, neverSent: 2, isOrdered: false),
                 PublisherFate(publisher: 1, qos: 2, assigned: 0, expires: true, isOrdered: false),
             ]
         )
@@ -92,6 +92,12 @@ enum LedgerSamples {
                 fates: [PublisherFate(publisher: 5, audience: 1, qos: 2, assigned: 7)]
             )
         )
+        ledger.places.stages = [.init(name: "warm, up", isMeasured: false), .init(name: "peak", isMeasured: true)]
+        ledger.end.ended = 1_795_224_000_000_000_000
+        ledger.published[0].fates[1].dues = [
+            DueMark(lane: 2, count: 1, last: 1_795_223_990_000_000_000), DueMark(lane: 3, count: 3, last: 42),
+            DueMark(lane: 3, count: 2, last: 43),
+        ]
         return ledger
     }
 

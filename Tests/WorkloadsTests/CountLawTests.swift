@@ -3,6 +3,7 @@ import LoadEngine
 import MQTTCodec
 import Measurement
 import NIOCore
+import RunResult
 import Testing
 import Workloads
 
@@ -90,9 +91,42 @@ struct CountLawTests {
                 }
             }
         }
+        self.checkAbsent(run, measured: measured, why)
         let written = self.count(run.network.oracle.written, run, measured)
         #expect(run.histogram("schedule_lag", [:]).count == written)
         #expect(run.reconciliation.problems.isEmpty)
+    }
+
+    /// Deliveries that did not come have samples as well: as many as the ledger has, in the part in which each was due.
+    private func checkAbsent(_ run: MQTTVirtualRun, measured: Range<Int64>, _ why: String) {
+        let absent = run.delivery.account.absent
+        for qos in run.setup.qualities {
+            let own = absent.filter { $0.labels == ["qos": "\(qos.rawValue)"] }.map(\.values)
+            let row = run.reconciliation.rows.first { $0.qos == qos.rawValue }
+            #expect(own.reduce(0) { $0 + $1.failed } == row?.lost, "\(why)")
+            #expect(own.reduce(0) { $0 + $1.outstanding } == row?.outstanding, "\(why)")
+        }
+        // Nothing excuses what did not come over connections that hold.
+        guard !why.contains("disconnect") else { return }
+        for qos in run.setup.qualities {
+            let oracle = run.network.oracle
+            let known = oracle.known.filter { $0.qos == qos.rawValue }
+            let due = run.subscriptions.flatMap { subscription in known.filter { subscription.hears($0.publisher) } }
+            let came = oracle.firstArrivals(qos.rawValue, run.subscriptions)
+            func expect(_ labels: Labels, _ part: Range<Int64>) {
+                let name = run.setup.topology == .request ? "request_duration" : "delivery_duration"
+                let reading = run.record.metrics.first { $0.name == name && $0.labels == labels }?.duration
+                #expect((reading?.count ?? 0) == self.count(due, run, part), "\(name) \(labels), \(why)")
+                #expect((reading?.answered ?? 0) == self.count(came, run, part), "\(name) \(labels), \(why)")
+            }
+            let labels: Labels = ["qos": "\(qos.rawValue)"]
+            expect(labels, measured)
+            var start: Int64 = 0
+            for stage in run.setup.stages {
+                expect(labels.adding(Labels.stage, stage.name), start..<start + stage.length.nanoseconds)
+                start += stage.length.nanoseconds
+            }
+        }
     }
 
     @Test("a warm-up has none, the measured phase has all", arguments: shapes, weathers)

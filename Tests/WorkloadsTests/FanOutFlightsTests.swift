@@ -20,7 +20,7 @@ struct FanOutFlightsTests {
                 + (arrival.isLast ? " last" : "")
         }
 
-        func drop(_ sequence: UInt64) -> Int64 { self.flights.drop(sequence) }
+        func drop(_ sequence: UInt64) -> (left: Int64, isUnheard: Bool) { self.flights.drop(sequence) }
 
         func miss(_ sequence: UInt64) -> String {
             let flight = self.flights.miss(sequence)
@@ -79,11 +79,11 @@ struct FanOutFlightsTests {
     func refused() {
         let flights = Flights()
         _ = flights.begin(4, receivers: 5)
-        #expect(flights.drop(4) == 5)
+        #expect(flights.drop(4) == (5, true))
         _ = flights.begin(5, receivers: 5)
         _ = flights.arrived(5)
-        #expect(flights.drop(5) == 4)
-        #expect(flights.drop(5) == 0)
+        #expect(flights.drop(5) == (4, false))
+        #expect(flights.drop(5) == (0, false))
         #expect(flights.open == 0)
     }
 

@@ -192,6 +192,14 @@ struct LiarTableTests {
         let isWhole = log.delivered == 40 * row.copies
         #expect(losses == (isWhole ? .met : deliveries.lost > 0 ? .broken : .undecided))
         if row.conduct.isInnocent { #expect(errors == .met && losses == .met) }
+        // As many deliveries as were due: one that did not come is older than any that came in time.
+        let durations = run.record.metrics.filter { $0.name == "delivery_duration" }.compactMap(\.duration)
+        #expect(durations.reduce(0) { $0 + $1.count } == 40 * row.copies)
+        #expect(durations.reduce(0) { $0 + $1.answered } == log.delivered)
+        #expect(durations.reduce(0) { $0 + ($1.unanswered?.failed ?? 0) } == UInt64(deliveries.lost))
+        #expect(durations.reduce(0) { $0 + ($1.unanswered?.outstanding ?? 0) } == owed)
+        let latency = try run.judge("delivery_duration p99 < 2s").state
+        #expect((latency == .met) == isWhole)
         try self.expectHonest(
             run.record,
             isWhole: errors == .met && losses == .met,
@@ -267,6 +275,9 @@ struct LiarTableTests {
         if conduct.hangs { #expect(lost == 0) } else { #expect(owed == 0) }
         let isWhole = delivered == offered
         #expect(try run.judge("delivery_lost == 0").state == (isWhole ? .met : lost > 0 ? .broken : .undecided))
+        let duration = run.record.metrics.first { $0.name == "delivery_duration" }?.duration
+        #expect(duration?.count == offered && duration?.answered == delivered)
+        #expect((try run.judge("delivery_duration p99 < 2s").state == .met) == isWhole)
         try self.expectHonest(run.record, isWhole: isWhole && !conduct.hangs, hasErrors: errors != .met)
     }
 
@@ -290,6 +301,7 @@ struct LiarTableTests {
         #expect(UInt64(run.row(.atLeastOnce).lost) + run.outstanding(.atLeastOnce) == 40)
         #expect(try run.judge("error_rate == 0").state == .broken)
         #expect(try run.judge("requests_lost == 0").state != .met)
+        #expect(try run.judge("request_duration p99 < 1s").state != .met)
     }
 
     /// A client that asks hears answers as well, so it is probed before it leaves.
@@ -316,6 +328,7 @@ struct LiarTableTests {
         #expect(run.row(qos).lost == 0 && run.outstanding(qos) >= outstanding)
         #expect(try run.judge("error_rate == 0").state == .broken)
         #expect(try run.judge("requests_lost == 0").state == .undecided)
+        #expect(try run.judge("request_duration p99 < 1s").state == .broken)
     }
 }
 

@@ -257,6 +257,60 @@ struct UnansweredTests {
         #expect(try run.judge("delivery_lost == 0").state == .undecided)
     }
 
+    /// A client is one connect, and a subscriber one SUBSCRIBE, however they end.
+    @Test("connects and subscriptions that are refused, or not answered, are samples with their age", arguments: 0..<4)
+    func notUp(_ row: Int) throws {
+        let (head, isRefused): (UInt8, Bool) = (row < 2 ? 0x20 : 0x90, row.isMultiple(of: 2))
+        let run = try MQTTVirtualRun(
+            .init(
+                publishers: 4,
+                subscribers: 4,
+                duration: .seconds(1),
+                latency: .milliseconds(1),
+                ackTimeout: .seconds(2)
+            )
+        )
+        var count = 0
+        run.network.rewrite = { bytes in
+            Self.replacing(bytes) { packet in
+                guard packet[0] == head else { return packet }
+                count += 1
+                guard count.isMultiple(of: 2) else { return packet }
+                if !isRefused { return [] }
+                // Not authorized: the second byte of CONNACK, the last one of SUBACK.
+                if head == 0x20 { return [0x20, 3, 0, 0x87, 0] }
+                return packet.dropLast() + [0x87]
+            }
+        }
+        run.perform()
+        let name = head == 0x20 ? "connect_duration" : "subscribe_duration"
+        let values = run.values(name, head == 0x20 ? ["phase": "total"] : [:])
+        #expect(values.answered.count == (head == 0x20 ? 4 : 2))
+        #expect(values.unanswered.failed == values.answered.count && values.unanswered.outstanding == 0)
+        let age = try #require(values.unanswered.ages.max)
+        #expect(isRefused ? age < 10_000_000 : age > 1_900_000_000)
+        #expect(run.values("connect_duration", ["phase": "total"]).count == 8)
+        #expect(try run.judge("\(name) p90 < 10s").state != .met)
+        #expect(try run.judge("\(name) count == \(values.answered.count)").state == .met)
+        #expect(try run.judge("error_rate == 0").state == .broken)
+    }
+
+    @Test("a client that is on its way back when the run ends has a connect that is outstanding")
+    func notBack() throws {
+        let run = try MQTTVirtualRun(
+            .init(subscribers: 0, duration: .seconds(2), reconnects: 10, latency: .milliseconds(1))
+        )
+        run.at(.milliseconds(500)) { [unowned run] in
+            run.network.hangs = { _ in true }
+            run.network.cut(0)
+        }
+        run.perform()
+        let back = run.values("reconnect_duration", ["phase": "total"]).unanswered
+        #expect(back.outstanding == 1 && back.failed == 0)
+        #expect(back.ages.max ?? 0 > 3_000_000_000)
+        #expect(run.values("connect_duration", ["phase": "total"]).count == 1)
+    }
+
     /// Replaces packets in bytes of whole packets.
     static func replacing(_ bytes: [UInt8], _ replace: ([UInt8]) -> [UInt8]) -> [UInt8] {
         var (all, rest) = ([UInt8](), bytes[...])
@@ -291,6 +345,7 @@ extension MQTTVirtualRun {
         record.books = account.books
         record.ledger = account.ledger
         record.metrics += account.metrics
+        record.metrics.add(delivery.account.absent)
         if let reconciliation = delivery.reconciliation {
             record.metrics += reconciliation.metrics(self.workload.plan.places, hasGroups: false, hasGaps: false)
         }

@@ -110,6 +110,7 @@ final class XMPPVirtualRun: VirtualRun<XMPPWorkload, VirtualXMPPServer> {
         var record = self.measured
         let account = self.account
         record.metrics += account.metrics
+        record.metrics.add(account.absent)
         record.books = account.books
         record.ledger = account.ledger
         return record

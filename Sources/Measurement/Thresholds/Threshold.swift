@@ -203,6 +203,8 @@ extension Threshold {
         let readings = self.selected(in: source)
         var figures = Figures()
         for reading in readings { figures.add(reading.value) }
+        // Without an error there is no such metric.
+        if readings.isEmpty, self.name == "errors", self.field == .rate { return Bounded(0) }
         guard let figure = figures.value(of: self.field) else { return nil }
         guard self.name == Self.lost || self.name == Self.lostRequests, self.field != .rate else { return figure }
         // Outstanding deliveries may be lost.
@@ -234,10 +236,18 @@ extension Threshold {
             for reading in self.readings(of: name, in: source) { figures.add(reading.value) }
             return figures.count
         }
+        func unanswered(_ name: String, _ part: (Unanswered) -> UInt64) -> Double {
+            self.readings(of: name, in: source).filter { $0.labels.isWhole() }.reduce(0) { sum, reading in
+                if case .duration(let values) = reading.value { sum + Double(part(values.unanswered)) } else { sum }
+            }
+        }
         let names = ["connect_lag", "reconnects", "publish_offered", "stanza_offered", "subscribe_duration"]
-        let operations = names.reduce(0) { $0 + total($1) }
-        let unanswered = ["publish_outstanding", "stanza_outstanding", Self.lostRequests, "requests_outstanding"]
-        return operations > 0 ? unanswered.reduce(total("errors")) { $0 + total($1) } / operations : nil
+        let unfinished = ["reconnect_duration", "subscribe_duration"].reduce(0) { $0 + unanswered($1, \.ages.count) }
+        let operations = names.reduce(unfinished) { $0 + total($1) }
+        let counters = ["publish_outstanding", "stanza_outstanding", Self.lostRequests, "requests_outstanding"]
+        let open = ["connect_duration", "reconnect_duration", "subscribe_duration"]
+        let errors = open.reduce(total("errors")) { $0 + unanswered($1, \.outstanding) }
+        return operations > 0 ? counters.reduce(errors) { $0 + total($1) } / operations : nil
     }
 }
 
@@ -267,7 +277,8 @@ private struct Figures {
     mutating func add(_ value: MetricReading.Value) {
         switch value {
         case .duration(let values):
-            self.count += Double(values.count)
+            // An operation without an answer is no success, and is not counted.
+            self.count += Double(values.answered.count)
             if self.values == nil { self.values = values } else { self.values?.merge(values) }
         case .counter(let counter):
             self.count += counter.value

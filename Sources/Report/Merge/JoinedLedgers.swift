@@ -76,6 +76,9 @@ struct JoinedLedgers {
         self.delivery?.metrics(self.places, hasGroups: self.groups != [nil], hasGaps: false) ?? []
     }
 
+    /// Deliveries that did not come.
+    var absent: [AbsentValues] { self.delivery?.absent(self.places, hasGroups: self.groups != [nil]) ?? [] }
+
     var problems: [Verdict.Reason] {
         let clocks: [Verdict.Reason]
         if case .unknown(let clock) = self.agreement {

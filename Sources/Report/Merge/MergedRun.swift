@@ -22,7 +22,6 @@ package struct MergedRun: Sendable {
         let first = segments[0].record
         let startedAt = segments.map(\.startedAt).min() ?? 0
         self.startedAt = startedAt
-        self.intervals = segments.joinedIntervals
         self.clients = Self.clients(segments)
         var record = RunRecord(
             command: command,
@@ -39,7 +38,12 @@ package struct MergedRun: Sendable {
         record.stages = Self.stages(segments, from: startedAt)
         let ledgers = JoinedLedgers(set)
         self.ledger = ledgers.kept
-        let metrics = Self.metrics(segments, without: ledgers.isSettled).withoutEmptyKinds
+        var metrics = Self.metrics(segments, without: ledgers.isSettled).withoutEmptyKinds
+        let absent = ledgers.absent
+        metrics.add(absent)
+        var intervals = segments.joinedIntervals
+        if let last = intervals.popLast() { intervals.append(last.adding(absent)) }
+        self.intervals = intervals
         record.metrics = ledgers.marking(metrics) + ledgers.metrics
         // Those of a segment are of its own messages and clients alone.
         record.metrics.removeAll { RunRecord.serverUseNames.contains($0.name) }

@@ -111,7 +111,7 @@ extension RunRecord {
     /// The words for a run whose clients were all refused after they had connected, or else those that are given.
     func nothingCameUp(_ words: String) -> String {
         let hasConnected = self.metrics.contains {
-            $0.name == "connect_duration" && $0.labels["phase"] == "total" && $0.duration?.count ?? 0 > 0
+            $0.name == "connect_duration" && $0.labels["phase"] == "total" && $0.duration?.answered ?? 0 > 0
         }
         return hasConnected ? "no client could take part in the load" : words
     }

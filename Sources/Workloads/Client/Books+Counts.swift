@@ -35,23 +35,6 @@ extension LedgerRecord {
     }
 }
 
-/// Messages of few publishers: those that were never written, sent again, or acknowledged as without a subscriber.
-struct PublishExceptions {
-    var unsent = SequenceRanges()
-    var outstanding = SequenceRanges()
-    var neverSent: UInt64 = 0
-    var resent = SequenceRanges()
-    var admitted = SequenceRanges()
-}
-
-extension PublisherFate {
-    mutating func take(_ own: PublishExceptions?) {
-        guard let own else { return }
-        (self.unsent, self.resent, self.admitted) = (own.unsent, own.resent, own.admitted)
-        (self.outstanding, self.neverSent) = (own.outstanding, own.neverSent)
-    }
-}
-
 extension [Books] {
     /// Operations without an answer that did not fail, sent or not.
     var outstandingMetrics: [Metric] {

@@ -16,6 +16,7 @@ extension ClientLife {
         let now = self.context.refresh()
         self.clients[place].stage = .connecting
         self.clients[place].hasLink = false
+        self.clients[place].isLoggedIn = false
         self.clients[place].begun = now
         self.prepareConnect(place)
         let deadline = now + self.load.connectTimeout
@@ -70,6 +71,7 @@ extension ClientLife {
             ? self.clients[place].attempts < self.load.connectRetries
             : self.clients[place].reconnects < self.load.reconnects
         guard canRetry, isLeft, self.clients[place].attempts != .max else {
+            self.recordUnconnected(place, as: .failed)
             self.clients[place].stage = .idle
             self.clients[place].attempts = .max
             self.handleGivenUp(place)
@@ -83,8 +85,18 @@ extension ClientLife {
         self.schedule(place, at: self.context.now + self.load.reconnectPeriod)
     }
 
+    /// Records a connect, or what follows it before the client is up, at its age.
+    ///
+    /// A connect that is tried again is one operation: its last attempt alone is recorded.
+    func recordUnconnected(_ place: Int, as end: UnansweredEnd) {
+        guard !self.clients[place].isLoggedIn else { return self.recordNotUp(place, as: end) }
+        let (age, id) = (self.context.now - self.clients[place].begun, self.connectMetrics(place).total)
+        self.meter.recordUnanswered(id, age.nanoseconds, lane: MetricLane.measured, as: end)
+    }
+
     /// The login has ended; `session` is its duration.
     func recordLogin(_ place: Int, session: TimeAmount, now: NIODeadline) {
+        self.clients[place].isLoggedIn = true
         let total = now - self.clients[place].begun
         let ids = self.connectMetrics(place)
         self.meter.record(ids.session, session.nanoseconds)

@@ -70,6 +70,7 @@ extension ClientLife {
 
     package func finish(_ place: Int) {
         self.noteClosing(place)
+        self.noteNotUp(place)
         switch self.clients[place].stage {
         case .up, .joining:
             self.close(place)
@@ -83,6 +84,16 @@ extension ClientLife {
             self.finished(place)
         case .flushing, .finishing, .finished:
             break
+        }
+    }
+
+    /// The run ends before the client is up.
+    private func noteNotUp(_ place: Int) {
+        switch self.clients[place].stage {
+        case .connecting, .joining: self.recordUnconnected(place, as: .outstanding)
+        // After an attempt; a client that has lost its connection waits for the time of its first one.
+        case .waiting where !self.clients[place].isLoggedIn: self.recordUnconnected(place, as: .outstanding)
+        case .idle, .up, .waiting, .leaving, .away, .flushing, .finishing, .finished: break
         }
     }
 

@@ -1,3 +1,4 @@
+import Ledger
 package import LoadEngine
 import LoopContext
 import Measurement
@@ -43,6 +44,7 @@ extension ClientLife {
         } else {
             payload = self.appendEach(place, link, batch, size: size, began: began)
         }
+        self.noteDue(place, batch)
         self.clients[place].sequence = first + UInt64(batch.count)
         self.noteWrite(place, link, first: first, count: batch.count, began: began)
         // Everything counts as unsent until the kernel takes it: the write may find a dead connection and end it.
@@ -55,6 +57,59 @@ extension ClientLife {
         if !isUniform { self.slab.unsentSizes.end(place, isWhole: unsent == 0) }
         self.clients[place].unsent = Int32(pending)
         self.settleWritten(place, sent: batch.count - pending, lost: 0)
+    }
+
+    /// Notes when the client's next messages were due, for the ages of deliveries that do not come.
+    ///
+    /// Messages to several audiences are noted one by one, with their rows.
+    func noteDue(_ place: Int, _ batch: OperationBatch) {
+        let (lane, last) = (batch.lane(batch.firstDue), batch.due(batch.count - 1))
+        if lane != Int(self.clients[place].lane) || lane != batch.lane(last) { self.beginLane(place, batch) }
+        self.clients[place].lastDue = last
+    }
+
+    /// Messages of the batch were due in another lane than those before.
+    private func beginLane(_ place: Int, _ batch: OperationBatch) {
+        let first = self.clients[place].sequence
+        batch.forEach { index, due in
+            let lane = UInt16(batch.lane(due))
+            if lane != self.clients[place].lane {
+                let own = self.exceptions[place, default: PublishExceptions()].ended.messages
+                self.exceptions[place, default: PublishExceptions()].ended.add(
+                    first + UInt64(index) - own,
+                    lane: Int(self.clients[place].lane),
+                    last: Int64(self.clients[place].lastDue.uptimeNanoseconds)
+                )
+                self.clients[place].lane = lane
+            }
+            self.clients[place].lastDue = due
+        }
+    }
+
+    /// Notes messages of a publisher with one audience that were due and get no number.
+    func noteNeverSent(_ place: Int, _ batch: OperationBatch) {
+        batch.forEach { _, due in
+            let (lane, last) = (batch.lane(due), Int64(due.uptimeNanoseconds))
+            self.exceptions[place, default: PublishExceptions()].neverSent.add(lane: lane, last: last)
+        }
+    }
+
+    /// The lane of one of the client's messages, and when the last one of its lane was due.
+    func due(_ place: Int, of sequence: UInt64) -> (lane: Int, last: Int64) {
+        var end: UInt64 = 0
+        for mark in self.exceptions[place]?.ended ?? [] {
+            end += mark.count
+            if sequence < end { return (mark.lane, mark.last) }
+        }
+        return (Int(self.clients[place].lane), Int64(self.clients[place].lastDue.uptimeNanoseconds))
+    }
+
+    /// The fate of a client's messages, from what every protocol knows of them.
+    func complete(_ fate: inout PublisherFate, _ place: Int) {
+        let client = self.clients[place]
+        (fate.assigned, fate.unknown) = (client.sequence, client.unknown)
+        let last = Int64(client.lastDue.uptimeNanoseconds)
+        fate.take(self.exceptions[place], lane: Int(client.lane), last: last)
     }
 
     /// Counts the oldest unsettled messages of the client as sent, and the latest ones as never sent.

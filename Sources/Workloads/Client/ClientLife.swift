@@ -1,3 +1,4 @@
+package import Ledger
 package import LoadEngine
 package import LoopContext
 package import Measurement
@@ -35,6 +36,8 @@ package protocol ClientLife: LoopWork, ConnectObserver {
     func makeLink(_ place: Int) -> Link
     /// The layers below the protocol are up. Begins the login, which must end by the deadline.
     func logIn(_ place: Int, _ link: Link, _ connected: ConnectedChannel, deadline: NIODeadline)
+    /// A client that is logged in does not come up: records what it had asked for.
+    func recordNotUp(_ place: Int, as end: UnansweredEnd)
     /// The client has stopped trying to connect.
     func handleGivenUp(_ place: Int)
 
@@ -72,6 +75,8 @@ package protocol ClientLife: LoopWork, ConnectObserver {
     func noteClosing(_ place: Int)
     /// Operations of the client and stream will never be sent.
     func noteNeverSent(_ place: Int, stream: Int, _ batch: OperationBatch)
+    /// By place, for the publishers that have any.
+    var exceptions: [Int: PublishExceptions] { get set }
     /// The client's timer has fired; the link may be waiting for it.
     func linkTimerFired(_ place: Int)
 
@@ -166,6 +171,7 @@ extension ClientLife {
     // Defaults for protocols that do not need these.
     package func admit(_ place: Int, due: NIODeadline) -> Bool { true }
     package func prepareConnect(_ place: Int) {}
+    package func recordNotUp(_ place: Int, as end: UnansweredEnd) {}
     package func handleGivenUp(_ place: Int) {}
     package func prepareDeparture(_ place: Int, cuts: Bool) {}
     package func prepareEnd(_ place: Int) {}

@@ -89,16 +89,16 @@ package struct FanOutFlights {
 
     /// Stops tracking the message.
     ///
-    /// - Returns: receivers that it had not reached.
-    package mutating func drop(_ sequence: UInt64) -> Int64 {
+    /// - Returns: receivers that it had not reached, and whether it had reached none.
+    package mutating func drop(_ sequence: UInt64) -> (left: Int64, isUnheard: Bool) {
         let sequence = UInt32(truncatingIfNeeded: sequence)
-        guard let ring = self.ring else { return 0 }
+        guard let ring = self.ring else { return (0, false) }
         let flight = ring + self.place(sequence)
-        guard flight.pointee.left != 0, flight.pointee.sequence == sequence else { return 0 }
-        let left = Int64(abs(flight.pointee.left))
+        guard flight.pointee.left != 0, flight.pointee.sequence == sequence else { return (0, false) }
+        let left = flight.pointee.left
         flight.pointee.left = 0
         self.open -= 1
-        return left
+        return (Int64(abs(left)), left < 0)
     }
 
     /// The message will not reach one of its receivers.

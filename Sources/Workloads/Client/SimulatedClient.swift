@@ -33,6 +33,8 @@ package struct SimulatedClient<Link: ClientLink, Own> {
     var isLive = false
     /// The layers below the protocol are up on this connection.
     var hasLink = false
+    /// The login of the present connect, or of the last one, has ended well.
+    var isLoggedIn = false
     var timer = TimerID(rawValue: -1)
     var timerAt = NIODeadline.distantFuture
     /// Retries of the first connect; `.max` after the client has given up.
@@ -49,6 +51,9 @@ package struct SimulatedClient<Link: ClientLink, Own> {
     var lastSize: Int32 = 0
     /// The last messages of a connection that closed before they were sent.
     var lost: Int32 = 0
+    /// The lane of the load in which its last message was due, and the time.
+    var lane: UInt16 = 0
+    var lastDue = NIODeadline.distantPast
     /// Sequence numbers of messages with unknown fate; empty for most clients.
     var unknown = SequenceRanges()
     /// State that only this protocol's clients have.

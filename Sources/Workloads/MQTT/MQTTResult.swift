@@ -126,9 +126,7 @@ extension MQTTShardWork {
         }
         return (0..<self.places.operators).map { place in
             var fate = self.fate(place, stream: 0, audience: self.clients[place].own.audience)
-            fate.assigned = self.clients[place].sequence
-            fate.unknown = self.clients[place].unknown
-            fate.take(self.exceptions[place])
+            self.complete(&fate, place)
             return fate
         }
     }
@@ -149,6 +147,7 @@ extension MQTTShardWork {
         end.lastArrival = nanoseconds(self.latest.pointee.arrival)
         end.lastPublish = nanoseconds(self.latest.pointee.publish)
         end.probed = self.probed.flatMap(nanoseconds)
+        end.ended = self.shard.drainEnded.flatMap(nanoseconds)
         end.longest = self.longest
         for place in 0..<self.places.count {
             let own = self.clients[place].own

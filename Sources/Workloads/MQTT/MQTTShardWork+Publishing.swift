@@ -138,7 +138,8 @@ extension MQTTShardWork {
             publisher: place * self.load.streams.count + stream,
             audience: writer.pointee.audience
         )
-        let sequence = self.published.pointee.take(row)
+        let due = Int64(bitPattern: message.due.uptimeNanoseconds)
+        let sequence = self.published.pointee.take(row, due: due, lane: message.lane)
         self.written.append(WrittenMessage(row: row, sequence: sequence, stream: stream, qos: qos))
         var id: UInt16 = 0
         if qos != .atMostOnce {

@@ -2,7 +2,7 @@ import LoadEngine
 import LoopContext
 import MQTT
 package import MQTTCodec
-import Measurement
+package import Measurement
 package import NIOCore
 
 // A client between its CONNACK and its SUBACK.
@@ -21,14 +21,20 @@ extension MQTTShardWork {
         if self.takesTurn(place, id, codes: codes, now: now) { return }
         // It answers a churn subscription that was given up.
         guard self.clients[place].stage == .connecting else { return }
-        self.meter.record(self.metrics.subscribe, (now - self.clients[place].own.subscribeSent).nanoseconds)
         if let code = codes.first(where: { $0 >= 0x80 }) {
             let words = "SUBACK refused: \(Self.name(of: code))"
             return self.refuse(place, "suback 0x" + String(code, radix: 16), words)
         }
+        self.meter.record(self.metrics.subscribe, (now - self.clients[place].own.subscribeSent).nanoseconds)
         self.noteGranted(place, codes)
         self.handlePresent(place, resumed: false, now: now)
         self.markUp(place, now: now)
+    }
+
+    package func recordNotUp(_ place: Int, as end: UnansweredEnd) {
+        guard self.isSubscribing(place) else { return }
+        let age = (self.context.now - self.clients[place].own.subscribeSent).nanoseconds
+        self.meter.recordUnanswered(self.metrics.subscribe, age, lane: MetricLane.measured, as: end)
     }
 
     /// The client cannot take part in the load, now or later.

@@ -39,6 +39,7 @@ struct SubscriptionTurn {
     /// The id of the unanswered packet, and the time when it was written.
     var id: PacketID
     var sent: NIODeadline
+    var isSubscribed = false
 }
 
 extension MQTTShardWork {
@@ -48,6 +49,7 @@ extension MQTTShardWork {
         let now = self.context.now
         if let open = self.turns[place], now - open.sent > self.sessions[place].options.ackTimeout {
             self.turns[place] = nil
+            self.recordUnanswered(open, as: .failed)
             self.turnFailed(
                 "timeout",
                 "no answer to the SUBSCRIBE or UNSUBSCRIBE of a client's turn within the acknowledgement timeout"
@@ -75,12 +77,13 @@ extension MQTTShardWork {
         guard let churn = self.metrics.subscriptionChurn, var turn = self.turns[place], turn.id == id else {
             return false
         }
-        self.meter.record(churn.subscribed, (now - turn.due).nanoseconds, lane: self.shard.times.lane(turn.due))
         self.turns[place] = nil
         if let code = codes.first(where: { $0 >= 0x80 }) {
+            self.recordUnanswered(turn, as: .failed)
             self.turnFailed("suback 0x" + String(code, radix: 16), "SUBACK refused: \(Self.name(of: code))")
             return true
         }
+        self.meter.record(churn.subscribed, (now - turn.due).nanoseconds, lane: self.shard.times.lane(turn.due))
         // The client sends nothing after its own DISCONNECT.
         let client = self.clients[place]
         guard client.stage == .up || client.stage == .flushing, let connection = client.connection else {
@@ -91,7 +94,7 @@ extension MQTTShardWork {
             self.turnFailed("unsuback", "no packet identifier is free, or the server takes no UNSUBSCRIBE so large")
             return true
         }
-        (turn.id, turn.sent) = (id, now)
+        (turn.id, turn.sent, turn.isSubscribed) = (id, now, true)
         self.turns[place] = turn
         return true
     }
@@ -99,15 +102,28 @@ extension MQTTShardWork {
     package func unsubscribed(_ place: Int, _ id: PacketID, codes: [UInt8], now: NIODeadline) {
         guard let churn = self.metrics.subscriptionChurn, let turn = self.turns[place], turn.id == id else { return }
         self.turns[place] = nil
-        self.meter.record(churn.unsubscribed, (now - turn.sent).nanoseconds, lane: self.shard.times.lane(turn.due))
-        guard let code = codes.first(where: { $0 >= 0x80 }) else { return self.meter.add(churn.done) }
+        guard let code = codes.first(where: { $0 >= 0x80 }) else {
+            self.meter.record(churn.unsubscribed, (now - turn.sent).nanoseconds, lane: self.shard.times.lane(turn.due))
+            return self.meter.add(churn.done)
+        }
+        self.recordUnanswered(turn, as: .failed)
         self.turnFailed("unsuback 0x" + String(code, radix: 16), "UNSUBACK refused: \(Self.name(of: code))")
     }
 
     /// The client's connection is gone, and with it the churn in flight.
     func endTurn(_ place: Int, isLost: Bool) {
-        guard let churn = self.metrics.subscriptionChurn, self.turns.removeValue(forKey: place) != nil else { return }
+        guard let churn = self.metrics.subscriptionChurn, let turn = self.turns.removeValue(forKey: place) else {
+            return
+        }
+        self.recordUnanswered(turn, as: isLost ? .failed : .outstanding)
         self.meter.add(isLost ? churn.failed : churn.unfinished)
+    }
+
+    private func recordUnanswered(_ turn: SubscriptionTurn, as end: UnansweredEnd) {
+        guard let churn = self.metrics.subscriptionChurn else { return }
+        let (id, since) = turn.isSubscribed ? (churn.unsubscribed, turn.sent) : (churn.subscribed, turn.due)
+        let age = (self.context.now - since).nanoseconds
+        self.meter.recordUnanswered(id, age, lane: self.shard.times.lane(turn.due), as: end)
     }
 
     private func turnFailed(_ kind: String, _ words: String) {

@@ -1,4 +1,4 @@
-import Ledger
+package import Ledger
 package import LoadEngine
 package import LoopContext
 package import MQTT
@@ -91,7 +91,7 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
     /// The run that `sub` alone follows.
     var followedRun: UInt32?
     /// Exceptions of publishers with one audience, by place.
-    var exceptions: [Int: PublishExceptions] = [:]
+    package var exceptions: [Int: PublishExceptions] = [:]
     /// Audiences of topics that change from message to message, by server.
     var topics: [[[UInt8]: UInt32]]
     /// The share group filters of clients that have other filters too; `nil` where they differ per client.

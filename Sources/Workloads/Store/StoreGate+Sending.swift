@@ -30,6 +30,7 @@ extension StoreGate {
             guard let id = PacketID(rawValue: work.sessions[place].publish(publish)) else { return }
             self.clients[place].flows.add(message, sequence: base + sequence, id, due: due, now: began)
         }
+        work.noteDue(place, batch)
         work.clients[place].sequence = first + UInt64(batch.count)
         self.gather(place)
     }

@@ -37,6 +37,7 @@ extension XMPPShardWork {
     // MARK: - Registration
 
     package func registered(_ place: Int, _ phases: XMPPPhases, answer: TimeAmount, now: NIODeadline) {
+        self.clients[place].isLoggedIn = true
         let total = now - self.clients[place].begun
         self.meter.record(self.metrics.connect.session, phases.session.nanoseconds)
         self.meter.record(self.metrics.connect.total, total.nanoseconds)
@@ -179,6 +180,11 @@ extension XMPPShardWork {
             self.accounts[place].due != .distantPast
         else { return }
         self.accounts[place].isCounted = true
+        let age = (self.context.now - self.accounts[place].due).nanoseconds
+        func record(_ end: UnansweredEnd) {
+            guard let ids = self.metrics.ping else { return }
+            self.meter.recordUnanswered(ids.response, age, lane: MetricLane.measured, as: end)
+        }
         switch self.accounts[place].fate {
         case .created, .removed:
             self.countSent(place, operation.counts, 1)
@@ -186,12 +192,15 @@ extension XMPPShardWork {
             self.tallies[place].acked += 1
         case .untouched where !self.accounts[place].asked:
             self.meter.add(operation.counts.notSent)
+            record(.outstanding)
         case .existed, .refused:
             self.countSent(place, operation.counts, 1)
             self.meter.add(operation.refused)
             self.books.failed += 1
+            record(.failed)
         case .untouched, .unknown:
             self.countSent(place, operation.counts, 1)
+            record(self.accounts[place].isAborted && !self.accounts[place].isTimedOut ? .outstanding : .failed)
             if self.accounts[place].isTimedOut {
                 self.books.timedOut += 1
             } else if self.accounts[place].isAborted {

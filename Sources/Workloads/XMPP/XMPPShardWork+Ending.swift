@@ -41,7 +41,10 @@ extension XMPPShardWork {
         self.closeLink(place)
     }
 
-    package func settle(_ place: Int) { self.settleAccount(place) }
+    package func settle(_ place: Int) {
+        self.settleAccount(place)
+        if let groups = self.groups { self.giveUpFlights(place, groups, as: .outstanding) }
+    }
 
     package func linkTimerFired(_ place: Int) {
         if self.clients[place].stage == .joining {

@@ -137,7 +137,7 @@ extension XMPPShardWork {
 
     /// A stanza was returned as an error and is no longer awaited.
     func refused(_ place: Int, _ groups: XMPPGroups, _ sequence: UInt64) {
-        let left = groups.members[place].flights.drop(sequence)
+        let left = groups.members[place].flights.drop(sequence).left
         guard left > 0 else { return }
         self.received.expected -= left
         self.giveCredit(place, sequence, reader: place, now: self.context.now)
@@ -175,7 +175,7 @@ extension XMPPShardWork {
     func dropUnsent(_ place: Int, _ groups: XMPPGroups, _ range: Range<UInt64>, neverSent: UInt64) {
         let sent = range.upperBound - min(neverSent, range.upperBound - range.lowerBound)
         for sequence in groups.members[place].flights.sequences(below: range.upperBound) where sequence >= sent {
-            self.received.expected -= groups.members[place].flights.drop(sequence)
+            self.received.expected -= groups.members[place].flights.drop(sequence).left
         }
     }
 
@@ -243,6 +243,26 @@ extension XMPPShardWork {
     }
 
     // MARK: - The end
+
+    /// Stanzas that have not reached every member are given up, with the age of the client's last one in their stage.
+    ///
+    /// - Returns: how many.
+    @discardableResult
+    func giveUpFlights(_ place: Int, _ groups: XMPPGroups, as end: UnansweredEnd) -> Int {
+        let open = groups.members[place].flights.sequences(below: self.clients[place].sequence)
+        for sequence in open {
+            let flight = groups.members[place].flights.drop(sequence)
+            self.received.expected -= flight.left
+            groups.givenUp += 1
+            guard let ids = self.metrics.fanOut?.receivers else { continue }
+            let due = self.due(place, of: sequence)
+            let age = Int64(self.context.now.uptimeNanoseconds) - due.last
+            for id in flight.isUnheard ? [ids.first, ids.last] : [ids.last] {
+                self.meter.recordUnanswered(id, age, lane: due.lane, as: end)
+            }
+        }
+        return open.count
+    }
 
     /// The books of this loop's groups.
     func takeGroups(_ groups: XMPPGroups) -> XMPPResult.Groups {

@@ -1,6 +1,6 @@
 import LoadEngine
 import LoopContext
-import Measurement
+package import Measurement
 import NIOCore
 import Transport
 package import XMPP
@@ -66,6 +66,12 @@ extension XMPPShardWork {
         self.error(kind, words)
         groups.members[place].mayRetry = mayRetry
         self.clients[place].connection?.abort()
+    }
+
+    package func recordNotUp(_ place: Int, as end: UnansweredEnd) {
+        guard let groups = self.groups, let ids = self.metrics.fanOut else { return }
+        let age = (self.context.now - groups.members[place].asked).nanoseconds
+        self.meter.recordUnanswered(ids.joined, age, lane: MetricLane.measured, as: end)
     }
 
     /// The connection of a joining client has ended.

@@ -136,6 +136,6 @@ extension XMPPShardWork {
     package func noteNeverSent(_ place: Int, stream: Int, _ batch: OperationBatch) {
         // An occupant or a contact that is not there yet is owed nothing; a peer has its place from the beginning.
         guard self.load.work == .message else { return }
-        self.exceptions[place, default: PublishExceptions()].neverSent += UInt64(batch.count)
+        self.noteNeverSent(place, batch)
     }
 }

@@ -20,11 +20,9 @@ extension XMPPShardWork {
     }
 
     private func giveUp(_ place: Int, _ groups: XMPPGroups, now: NIODeadline) {
-        let open = groups.members[place].flights.sequences(below: self.clients[place].sequence)
-        guard !open.isEmpty else { return }
-        for sequence in open {
-            self.received.expected -= groups.members[place].flights.drop(sequence)
-            groups.givenUp += 1
+        let count = self.giveUpFlights(place, groups, as: .failed)
+        guard count > 0 else { return }
+        for _ in 0..<count {
             self.error("fan-out timeout", "a stanza did not reach all receivers within the acknowledgement timeout")
         }
         self.clients[place].own.credit = Int32(clamping: self.load.window)

@@ -1,4 +1,4 @@
-import Ledger
+package import Ledger
 package import LoadEngine
 package import LoopContext
 import Measurement
@@ -87,7 +87,7 @@ package final class XMPPShardWork: ClientLife, XMPPConnectionObserver {
     let largestBatch: Int
     var books = StanzaBook()
     /// By place.
-    var exceptions: [Int: PublishExceptions] = [:]
+    package var exceptions: [Int: PublishExceptions] = [:]
     var received = DeliveryBalance()
     var deliveryEnd = DeliveryEnd()
 

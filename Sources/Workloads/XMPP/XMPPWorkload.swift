@@ -105,6 +105,8 @@ package struct XMPPWorkload: Workload {
         var account = LoadAccount()
         if let stanza = self.load.stanza, let delivery = self.reconciliation(results) {
             account.metrics = delivery.rows.flatMap { $0.metrics(labels: ["stanza": stanza]) }
+            let stages = self.load.stages.map { LedgerPlaces.Stage(name: $0.name, isMeasured: $0.measured) }
+            account.absent = delivery.absent(stages) { _, _ in ["stanza": stanza] }
             account.unreconciled = delivery.problems.map(\.reason)
             account.books = [self.messageBooks(stanza, results, record, delivery.rows.first)]
             account.ledger = self.ledgerRecord(results, delivery)
@@ -204,16 +206,12 @@ extension XMPPShardWork {
         let fates =
             self.load.stanza != nil
             ? (0..<self.places.count).map { place -> PublisherFate in
-                var fate = PublisherFate(
-                    publisher: self.load.ledgerID(self.number(place)),
-                    qos: 0,
-                    assigned: self.clients[place].sequence,
-                    unknown: self.clients[place].unknown
-                )
-                fate.take(self.exceptions[place])
+                var fate = PublisherFate(publisher: self.load.ledgerID(self.number(place)), qos: 0, assigned: 0)
+                self.complete(&fate, place)
                 return fate
             } : []
         var end = self.deliveryEnd
+        end.ended = self.shard.drainEnded.map { Int64($0.uptimeNanoseconds) }
         for place in 0..<self.places.count where !self.clients[place].own.isProved {
             end.unproved.insert(self.load.ledgerID(self.number(place)))
         }

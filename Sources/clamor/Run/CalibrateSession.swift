@@ -197,7 +197,7 @@ struct CalibrateSession {
             into: &calibration
         ) { record in
             record.metrics.first { $0.name == "connect_duration" && $0.labels["phase"] == "total" }?.duration.map {
-                Double($0.count)
+                Double($0.answered)
             }
         }
     }

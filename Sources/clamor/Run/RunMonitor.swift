@@ -35,6 +35,8 @@ actor RunMonitor: RunObserver {
     private var loopShares: [[Double]] = []
     private var memory = GaugeLevel()
     private var writeError: ResultError?
+    /// The last interval of the drain, which gets the deliveries that did not come.
+    private var held: TimelineInterval?
     private var brokenThreshold: String?
 
     init(
@@ -111,7 +113,8 @@ actor RunMonitor: RunObserver {
             for group in self.groups.indices { self.groups[group].second(interval) }
         }
         self.judge(interval, samples, phase: phase, span: span)
-        self.write(interval)
+        if let held = self.held.take() { self.write(held) }
+        if phase == .drain { self.held = interval } else { self.write(interval) }
         self.show(interval, samples)
         return self.brokenAbort() ? .thresholdBroken : nil
     }
@@ -187,6 +190,12 @@ actor RunMonitor: RunObserver {
             (idle: $0.value, serverThread: threads.max() ?? 0)
         }
         self.audit.second(loops, stealShare: self.host.steal, host: host, length: length)
+    }
+
+    /// The run is over.
+    func end(without absent: [AbsentValues]) {
+        guard let last = self.held.take()?.adding(absent) else { return }
+        self.write(last)
     }
 
     private func write(_ interval: TimelineInterval) {

@@ -184,6 +184,7 @@ struct RunSession {
         let results = self.groups.map { $0.result(measured, delivery: delivery) }
         let account = delivery?.account ?? DeliveryAccount()
         var finished = begun.finished(samples, outcome, results, delivery: account, by: terms)
+        await monitor.end(without: account.absent + results.flatMap(\.account.absent))
         if let observed { observed.complete(&finished) }
         let status = await self.save(finished, outcome, results, account.segment, monitor, view)
         try? await threads.shutdownGracefully()

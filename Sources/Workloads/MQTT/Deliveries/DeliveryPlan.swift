@@ -110,6 +110,7 @@ package final class DeliveryPlan: Sendable {
                 places.receivers.append(Self.receivers(member.number..<member.number + 1, name))
             }
         }
+        places.stages = groups.first?.load.stages.map { .init(name: $0.name, isMeasured: $0.measured) } ?? []
         self.places = places
         self.numbers = numbers
         self.shares = shares

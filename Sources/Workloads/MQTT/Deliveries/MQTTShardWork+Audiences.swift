@@ -101,18 +101,16 @@ extension MQTTShardWork {
 
     package func noteNeverSent(_ place: Int, stream: Int, _ batch: OperationBatch) {
         guard self.load.hasLedger, self.deliveries.hasLedger else { return }
-        guard self.hasManyAudiences else {
-            self.exceptions[place, default: PublishExceptions()].neverSent += UInt64(batch.count)
-            return
-        }
+        guard self.hasManyAudiences else { return self.noteNeverSent(place, batch) }
         let now = self.context.now
-        batch.forEachOperation { index, _, _, number in
+        batch.forEachOperation { index, due, _, number in
             let next = self.clients[place].sequence + UInt64(index)
             let (writer, audience) = self.audience(place, stream: stream, self.load.hasStreams ? number : next, now)
             guard writer.pointee.hasHeader else { return }
             let publisher = place * self.load.streams.count + stream
             let row = self.published.pointee.row(publisher: publisher, audience: audience)
-            self.published.pointee.noteNeverSent(row)
+            let last = Int64(due.uptimeNanoseconds)
+            self.published.pointee.noteNeverSent(row, due: last, lane: batch.lane(due))
         }
     }
 

@@ -96,6 +96,7 @@ package struct RunDelivery: Sendable {
             hasFrom: self.plan.hasFrom,
             hasGaps: !self.isJoint && !self.plan.hasPublishers
         )
+        account.absent = delivery.absent(self.plan.places, hasGroups: hasGroups, hasFrom: self.plan.hasFrom)
         if !self.isJoint {
             account.unreconciled = delivery.problems.map(\.reason)
             if self.results.contains(where: \.hasTooManyAudiences) {
@@ -202,7 +203,7 @@ package struct RunDelivery: Sendable {
         ledger.began = Set(self.results.flatMap(\.began))
         for result in self.results { ledger.granted.merge(result.granted, uniquingKeysWith: min) }
         ledger.places = self.plan.places
-        ledger.published = self.results.map(\.published)
+        ledger.published = self.results.map { $0.published.shifted(by: self.realtimeOffset) }
         return ledger
     }
 
