@@ -200,6 +200,37 @@ struct ThresholdTests {
         #expect(try problem("ack{qos=2} p99 < 1s")?.hasSuffix("no such labels; it has {qos=1}") == true)
         #expect(try problem("ack rate < 1/s")?.hasSuffix("a duration has no rate; use count") == true)
         #expect(try problem("ack < 1s")?.hasSuffix("such as p99") == true)
+        _ = catalog.counter("delivery_lost", ["qos": "0"])
+        #expect(try problem("delivery_lost rate < 1/s")?.hasSuffix("and has no rate; use count") == true)
+        #expect(try problem("errors rate < 1/s") == nil)
+    }
+
+    @Test("a run without an error has the rate 0 of errors, and of no other counter")
+    func noErrors() throws {
+        #expect(try Threshold.parse("errors rate < 1/s").evaluate(in: Source()).state == .met)
+        #expect(try Threshold.parse("sent rate < 1/s").evaluate(in: Source()).state == .broken)
+    }
+
+    @Test("the clients of a run are those of its load, before they leave")
+    func clients() throws {
+        var catalog = MetricCatalog()
+        let clients = catalog.gauge("clients", ["state": "connected"])
+        let other = catalog.gauge("queue", [:])
+        let meter = LoopMeter(catalog: catalog, loop: 0)
+        var accumulator = RunAccumulator(catalog: catalog)
+        for (second, (phase, count)) in [("connect", 4), ("measure", 10), ("measure", 9), ("drain", 0)].enumerated() {
+            meter.set(clients, Double(count))
+            meter.set(other, Double(count))
+            let interval = accumulator.add(second: second, phase: phase, samples: [meter.swap()])
+            #expect(interval.metrics.first { $0.name == "clients" }?.gauge?.value == Double(count))
+        }
+        let source = accumulator.source(measuredSeconds: 2)
+        for (condition, state) in [
+            ("clients >= 9", ThresholdResult.State.met), ("clients min == 4", .met), ("clients max == 10", .met),
+            ("clients < 9", .broken), ("queue == 0", .met),
+        ] {
+            #expect(try Threshold.parse(condition).evaluate(in: source).state == state, "\(condition)")
+        }
     }
 
     @Test("come out the same from the run and from its record")
