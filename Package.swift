@@ -31,7 +31,7 @@ let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 /// Of scenario files.
 let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
-/// The templates of the pages.
+/// The templates of the pages, and of the files that engines run.
 let mustache: Target.Dependency = .product(name: "Mustache", package: "swift-mustache")
 /// The oracle of the histogram tests; the product has a histogram of its own.
 let histogramOracle: Target.Dependency = .product(name: "Histogram", package: "hdrhistogram-swift")
@@ -169,8 +169,9 @@ let package = Package(
                 "Workloads", "MQTTSQLiteStore", "MQTT", "MQTTCodec", "EmbeddedBroker", "FaultInjection", "FaultProxy",
                 "Transport", "SASL", "LoadEngine", "LoopContext", "Measurement", "Ledger", "HostFit", "RunResult",
                 "Report", "Pages", "LiveServer", "ServerWatch", "Coordination", "DataEncodings", "XMPP", "CPosix",
-                "CBuildFacts", nioCore, nioPosix, nioSSL, arguments, x509, asn1, crypto, yams,
+                "CBuildFacts", nioCore, nioPosix, nioSSL, arguments, x509, asn1, crypto, yams, mustache,
             ],
+            resources: [.embedInCode("Resources")],
             swiftSettings: house
         ),
         // Tests

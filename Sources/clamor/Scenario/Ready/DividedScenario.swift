@@ -1,4 +1,5 @@
 import Foundation
+import Mustache
 
 /// A scenario file whose segments an engine starts, such as Slurm or Kubernetes.
 struct DividedScenario {
@@ -39,6 +40,11 @@ struct DividedScenario {
         return trimmed.isEmpty ? "clamor" : "clamor-\(trimmed)"
     }
 
-    /// The file and its variables on a command line.
-    func arguments(file: String) -> [String] { [file] + self.variables.flatMap { ["--set", $0] } }
+    /// A template with what all engines are told, and `values` beside it.
+    func text(of template: [UInt8], _ values: [String: Any]) -> String {
+        guard let template = try? MustacheTemplate(string: String(decoding: template, as: UTF8.self)) else {
+            preconditionFailure("a template of the program can be read")
+        }
+        return template.render(values.merging(["name": self.name, "segments": self.segments]) { $1 })
+    }
 }
