@@ -172,7 +172,9 @@ extension RunHistory {
         var levels: [Series: (values: [Double], unit: String?)] = [:]
         var order: [Series] = []
         for row in self.rows {
-            guard case .gauge(let value) = row.reading else { continue }
+            guard case .gauge(let value) = row.reading, GaugeLevel.counts(row.series.name, in: row.phase) else {
+                continue
+            }
             if levels[row.series] == nil { order.append(row.series) }
             levels[row.series, default: ([], row.unit)].values.append(value)
         }

@@ -16,6 +16,9 @@ package struct GaugeLevel: Sendable {
         self.count += 1
     }
 
+    /// Whether a level counts for its run: after the load the clients leave, and how many there were is of the load.
+    package static func counts(_ name: String, in phase: String) -> Bool { name != "clients" || phase != "drain" }
+
     package var reading: GaugeReading? {
         guard self.count > 0 else { return nil }
         return GaugeReading(value: self.last, min: self.lowest, mean: self.sum / self.count, max: self.highest)

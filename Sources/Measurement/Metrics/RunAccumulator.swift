@@ -120,8 +120,7 @@ package struct RunAccumulator: Sendable {
         }
         for index in self.catalog.gauges.indices {
             guard let value = self.level(of: index) else { continue }
-            // After the load the clients leave: how many were there is of the load alone.
-            if phase != "drain" || self.catalog.gauges[index].name != "clients" { self.levels[index].add(value) }
+            if GaugeLevel.counts(self.catalog.gauges[index].name, in: phase) { self.levels[index].add(value) }
             metrics.append(self.gauge(index, GaugeReading(value: value)))
         }
         return TimelineInterval(second: second, phase: phase, seconds: seconds, metrics: metrics, lanes: lanes)

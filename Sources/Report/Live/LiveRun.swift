@@ -84,7 +84,8 @@ package struct LiveRun: Sendable {
         if interval.second >= self.latest?.second ?? .min { self.latest = interval }
         self.addRecent(IntervalFigures(interval))
         self.standing = standing
-        self.totals.add(interval.metrics, isMeasured: isMeasured)
+        let counting = interval.metrics.lazy.filter { GaugeLevel.counts($0.name, in: interval.phase) }
+        self.totals.add(counting, isMeasured: isMeasured)
         if self.keepsDurations { self.addDurations(interval.lanes) }
         if self.keepsTimeline { for complete in self.merger.add(interval) { self.addColumns(complete) } }
     }

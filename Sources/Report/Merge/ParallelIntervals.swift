@@ -138,8 +138,7 @@ extension [TimelineInterval] {
     /// The last value of a gauge in each second.
     fileprivate func looks(at series: Series) -> [Int: Double] {
         var looks: [Int: Double] = [:]
-        // As in each segment: how many clients there were is of the load.
-        for interval in self where series.name != "clients" || interval.phase != "drain" {
+        for interval in self where GaugeLevel.counts(series.name, in: interval.phase) {
             let metric = interval.metrics.first { $0.name == series.name && $0.labels == series.labels }
             if let value = metric?.gauge?.value { looks[interval.second] = value }
         }
