@@ -22,6 +22,54 @@ struct BrokerBoundsTests {
         #expect(world.take(client).count == 300)
     }
 
+    @Test("retained messages have a common bound: one beyond it is not kept, and the one before it goes")
+    func retained() {
+        let world = VirtualBroker { $0.retainedBytes = 100 }
+        let client = world.connect("c")
+        func retain(_ topic: String, _ bytes: Int) {
+            let message = Publish(
+                topic: topic,
+                payload: ByteBuffer(repeating: 1, count: bytes),
+                qos: .atMostOnce,
+                retain: true
+            )
+            world.send(.publish(message), from: client)
+        }
+        for topic in ["a", "b", "c"] { retain(topic, 40) }
+        #expect(world.counters.retained == 2 && world.counters.retainedFull == 1)
+        retain("a", 1)
+        retain("c", 40)
+        #expect(world.counters.retained == 3 && world.counters.retainedFull == 1)
+        retain("b", 90)
+        #expect(world.counters.retained == 2 && world.counters.retainedFull == 2)
+        world.send(.subscribe(Subscribe(1, [Subscription(filter: "#")])), from: client)
+        #expect(world.take(client).count == 3)
+    }
+
+    @Test("clients that do not read have a common bound: each has an equal part of it")
+    func queues() {
+        let world = VirtualBroker {
+            $0.highWaterMark = 1_000
+            $0.queuesLimit = 20_000
+        }
+        let readers = (0..<5).map { world.connect("r\($0)") }
+        for reader in readers {
+            world.send(.subscribe(Subscribe(1, [Subscription(filter: "t")])), from: reader)
+            _ = world.take(reader)
+            world.broker.setWritable(reader.id, false)
+        }
+        let publisher = world.connect("p")
+        for _ in 0..<100 {
+            world.send(.publish(Publish(topic: "t", payload: ByteBuffer(repeating: 1, count: 500))), from: publisher)
+        }
+        for reader in readers { world.broker.setWritable(reader.id, true) }
+        world.advance(by: .seconds(1))
+        let came = readers.map { world.take($0).count }
+        // A message has 506 bytes; the first ones came while fewer clients were behind.
+        #expect(came.allSatisfy { (7...10).contains($0) }, "\(came)")
+        #expect(world.counters.queueFull.total == UInt64(500 - came.reduce(0, +)))
+    }
+
     @Test("[MQTT-3.1.2-24] an answer larger than the client takes loses its words, or is not sent at all")
     func answers() {
         for (maximum, isFull) in [(100, true), (20, false)] as [(UInt32, Bool)] {

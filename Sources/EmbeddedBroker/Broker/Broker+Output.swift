@@ -193,8 +193,11 @@ extension Broker {
             if tally.kind == .copy { self.tally.queueFull[tally.qos] += 1 }
             return false
         }
-        if waitingBytes > self.configuration.highWaterMark { self.checkCongestion(connection) }
-        return true
+        guard waitingBytes > self.configuration.highWaterMark else { return true }
+        self.checkCongestion(connection)
+        if waitingBytes + count <= self.configuration.queuesLimit / max(1, self.congested) { return true }
+        if tally.kind == .copy { self.tally.queueFull[tally.qos] += 1 }
+        return false
     }
 
     /// Requests an immediate write of a large output, which would only grow during the turn.

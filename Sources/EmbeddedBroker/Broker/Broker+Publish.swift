@@ -93,15 +93,17 @@ extension Broker {
         // [MQTT-3.3.1-6]
         if message.payload.isEmpty { return self.retained.remove(Array(message.topic)) }
         let seconds = RawProperties.messageExpirySeconds(in: message.properties)
-        self.retained.set(
+        let isKept = self.retained.set(
             RetainedStore.Message(
                 topic: Array(message.topic),
                 payload: Array(message.payload),
                 properties: Array(message.properties),
                 qos: message.qos,
                 expiry: seconds.map { now + .seconds(Int64($0)) }
-            )
+            ),
+            limit: self.configuration.retainedBytes
         )
+        if !isKept { self.tally.retainedFull += 1 }
     }
 
     /// Delivers a message to every client with a matching subscription, and to one member of every share group.

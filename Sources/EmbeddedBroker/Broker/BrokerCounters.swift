@@ -140,6 +140,8 @@ package struct BrokerCounters: Hashable, Sendable, Codable {
     /// Subscriptions that clients have asked for.
     package var subscriptions: UInt64 = 0
     package var retained: UInt64 = 0
+    /// Retained messages that were not kept, because the others have all the memory that there is for them.
+    package var retainedFull: UInt64 = 0
     /// How often a publisher was paused because a subscriber was slow.
     package var publishersPaused: UInt64 = 0
     /// How often a client was paused because it did not read its answers.

@@ -28,6 +28,10 @@ package struct BrokerConfiguration: Hashable, Sendable {
     ///
     /// Reached only if publishers cannot be paused because they are slow consumers themselves.
     package var queueLimit = 256 << 20
+    /// Bytes that wait for all clients at most that are above ``highWaterMark``; each may have an equal part of them.
+    package var queuesLimit = 1 << 30
+    /// Bytes of all retained messages with their topics; further ones are not kept, and counted.
+    package var retainedBytes = 256 << 20
     /// Messages that wait for one offline client at most; further ones are dropped and counted.
     package var sessionQueueMessages = 100_000
     /// Bytes that wait for one offline client at most.

@@ -12,6 +12,8 @@ struct RetainedStore {
         var qos: UInt8
         /// From the Message Expiry Interval; nil means never.
         var expiry: NIODeadline?
+
+        var bytes: Int { self.topic.count + self.payload.count + self.properties.count }
     }
 
     private struct Node {
@@ -24,14 +26,23 @@ struct RetainedStore {
     private var nodes: [Node] = [Node(parent: -1, level: [])]
     private var free: [Int32] = []
     private(set) var count = 0
+    /// Of all messages.
+    private var bytes = 0
 
-    mutating func set(_ message: Message) {
+    /// Keeps a message, and drops the one before it in any case.
+    ///
+    /// - Returns: whether there was room for it.
+    mutating func set(_ message: Message, limit: Int = .max) -> Bool {
+        self.remove(message.topic)
+        guard message.bytes <= limit - self.bytes else { return false }
+        self.bytes += message.bytes
+        self.count += 1
         var node: Int32 = 0
         for level in TopicLevels.split(message.topic) {
             node = self.nodes[Int(node)].children[level] ?? self.addChild(level, to: node)
         }
-        if self.nodes[Int(node)].message == nil { self.count += 1 }
         self.nodes[Int(node)].message = message
+        return true
     }
 
     mutating func remove(_ topic: [UInt8]) {
@@ -40,7 +51,8 @@ struct RetainedStore {
             guard let next = self.nodes[Int(node)].children[level] else { return }
             node = next
         }
-        guard self.nodes[Int(node)].message != nil else { return }
+        guard let message = self.nodes[Int(node)].message else { return }
+        self.bytes -= message.bytes
         self.nodes[Int(node)].message = nil
         self.count -= 1
         while node != 0, self.nodes[Int(node)].message == nil, self.nodes[Int(node)].children.isEmpty {
