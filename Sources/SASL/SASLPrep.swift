@@ -1,14 +1,20 @@
+import Foundation
+
 /// Prepares user names and passwords, so that the same characters are the same bytes on both sides.
 ///
-/// Spec: RFC 4013, as stored strings (RFC 3454 §7): a character newer than Unicode 3.2 is refused.
+/// Spec: RFC 4013. A user name is a query string (RFC 5802 §5.1), which may have characters newer than Unicode 3.2 (RFC
+/// 3454 §7). A password with such characters is prepared by the profile OpaqueString (RFC 8265 §4.2) instead.
 package enum SASLPrep {
+    package enum Use: Hashable, Sendable {
+        case name
+        case password
+    }
+
     /// The reason why a string cannot be prepared.
     package struct Refusal: Error, Hashable, Sendable, CustomStringConvertible {
         package enum Reason: Hashable, Sendable {
             /// RFC 4013 §2.3.
             case prohibited
-            /// RFC 4013 §2.5.
-            case unassigned
             /// Both directions in one string, or a string from right to left that does not begin and end so (§2.4).
             case direction
         }
@@ -25,13 +31,12 @@ package enum SASLPrep {
         package var description: String {
             switch self.reason {
             case .prohibited: "the character \(self.codePoint) is prohibited"
-            case .unassigned: "the character \(self.codePoint) is newer than Unicode 3.2"
             case .direction: "the character \(self.codePoint) is not allowed there in text from right to left"
             }
         }
     }
 
-    package static func prepare(_ text: String) throws(Refusal) -> [UInt8] {
+    package static func prepare(_ text: String, as use: Use) throws(Refusal) -> [UInt8] {
         // Printable ASCII is unchanged.
         if text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) { return Array(text.utf8) }
         let tables = SASLPrepTables.shared
@@ -45,14 +50,24 @@ package enum SASLPrep {
             }
         }
         let normalized = tables.normalized(mapped)
-        for point in normalized {
-            if tables.prohibited.contains(point) { throw Refusal(scalar: point, reason: .prohibited) }
-            if tables.unassigned.contains(point) { throw Refusal(scalar: point, reason: .unassigned) }
+        if let point = normalized.first(where: tables.prohibited.contains) {
+            throw Refusal(scalar: point, reason: .prohibited)
         }
         if let point = self.misdirected(normalized, tables) { throw Refusal(scalar: point, reason: .direction) }
+        if use == .password, normalized.contains(where: tables.unassigned.contains) { return self.opaque(text, tables) }
         var prepared = ""
         prepared.unicodeScalars.append(contentsOf: normalized.lazy.compactMap(Unicode.Scalar.init))
         return Array(prepared.utf8)
+    }
+
+    /// RFC 8265 §4.2.2: other spaces become U+0020, and the text NFC.
+    private static func opaque(_ text: String, _ tables: SASLPrepTables) -> [UInt8] {
+        var mapped = ""
+        for scalar in text.unicodeScalars {
+            let isSpace = scalar.value != 0x200B && tables.spaces.contains(scalar.value)
+            mapped.unicodeScalars.append(isSpace ? " " : scalar)
+        }
+        return Array(mapped.precomposedStringWithCanonicalMapping.utf8)
     }
 
     /// The first character that breaks RFC 3454 §6.

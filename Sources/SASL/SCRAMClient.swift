@@ -64,16 +64,16 @@ package struct SCRAMClient: SASLMechanism {
             Array("\(binding.flag),".utf8)
             + (identity.isEmpty ? [] : Array("a=".utf8) + SCRAMMessage.escape(identity)) + [UInt8(ascii: ",")]
         self.user = try Self.prepare(user, "user name")
-        self.password = try Self.prepare(password, "password")
+        self.password = try Self.prepare(password, "password", as: .password)
         self.iterations = iterations
         self.cache = cache
         self.nonce = nonce
     }
 
-    static func prepare(_ text: String, _ what: String) throws(SASLError) -> [UInt8] {
+    static func prepare(_ text: String, _ what: String, as use: SASLPrep.Use = .name) throws(SASLError) -> [UInt8] {
         let prepared: [UInt8]
         do {
-            prepared = try SASLPrep.prepare(text)
+            prepared = try SASLPrep.prepare(text, as: use)
         } catch {
             throw .credentials("the \(what) holds \(error.codePoint), which SCRAM cannot use here")
         }

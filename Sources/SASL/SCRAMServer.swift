@@ -27,7 +27,7 @@ package struct SCRAMCredentials: Hashable, Sendable {
         precondition(!salt.isEmpty && iterations >= 1, "a salt of nothing, or no rounds")
         let keys = SCRAMKeys(
             hash,
-            password: try SCRAMClient.prepare(password, "password"),
+            password: try SCRAMClient.prepare(password, "password", as: .password),
             salt: salt,
             iterations: iterations
         )
@@ -206,7 +206,7 @@ extension SCRAMServer {
     private static func user(_ value: ArraySlice<UInt8>) throws(SCRAMServerError) -> String {
         guard let name = SCRAMMessage.unescape(value) else { throw .invalidUserNameEncoding }
         do {
-            let prepared = try SASLPrep.prepare(String(decoding: name, as: UTF8.self))
+            let prepared = try SASLPrep.prepare(String(decoding: name, as: UTF8.self), as: .name)
             return String(decoding: prepared, as: UTF8.self)
         } catch {
             throw .invalidUserNameEncoding

@@ -43,7 +43,7 @@ struct ErrorWordsTests {
 
     @Test("a character that cannot be prepared is named by its code point")
     func preparation() {
-        let error = #expect(throws: SASLPrep.Refusal.self) { try SASLPrep.prepare("a\u{7}") }
+        let error = #expect(throws: SASLPrep.Refusal.self) { try SASLPrep.prepare("a\u{7}", as: .name) }
         #expect(error.map { "\($0)" } == "the character U+0007 is prohibited")
     }
 }

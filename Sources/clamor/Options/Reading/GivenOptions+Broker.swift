@@ -178,8 +178,9 @@ extension GivenOptions {
 
     /// The name goes over the wire as it was prepared, and has to be found again.
     private static func isProvable(_ name: String, _ password: [UInt8]) -> Bool {
-        guard let prepared = try? SASLPrep.prepare(name), prepared == Array(name.utf8),
-            let text = String(validating: password, as: UTF8.self), let secret = try? SASLPrep.prepare(text)
+        guard let prepared = try? SASLPrep.prepare(name, as: .name), prepared == Array(name.utf8),
+            let text = String(validating: password, as: UTF8.self),
+            let secret = try? SASLPrep.prepare(text, as: .password)
         else { return false }
         return !secret.isEmpty
     }
