@@ -55,7 +55,10 @@ extension MQTTConnection {
             self.tellRecorded(reason, publish, timedOut: timedOut, now: now)
         case .releaseAgain:
             self.acknowledge(.pubRel, id)
-        case .unknown where type == .pubRec && self.session.pointee.options.version == .v5:
+        case .unknown where type == .pubRec && self.session.pointee.options.version != .v5:
+            // Without PUBREL the peer's flow would never end (3.1.1 §4.3.3).
+            self.acknowledge(.pubRel, id)
+        case .unknown where type == .pubRec:
             if let id = PacketID(rawValue: id) {
                 self.write(.pubRel(PubRel(id, reason: .packetIdentifierNotFound)))
             }

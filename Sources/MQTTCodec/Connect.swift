@@ -136,7 +136,8 @@ extension Connect {
     }
 
     private static func check(flags: UInt8, version: ProtocolVersion) throws(DecodeError) {
-        if flags & 0x01 != 0 { throw .connectFlagReserved }
+        // MQTT 3.1 §3.1 does not use the bit, and asks nothing of it.
+        if version != .v31, flags & 0x01 != 0 { throw .connectFlagReserved }
         if flags & 0x04 == 0 {
             if flags & 0x38 != 0 { throw .willFlagsWithoutWill }
         } else if flags & 0x18 == 0x18 {

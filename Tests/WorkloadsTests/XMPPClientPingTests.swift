@@ -44,6 +44,27 @@ struct XMPPClientPingTests {
         )
     }
 
+    @Test("a client answers pings of the server (XEP-0199)")
+    func answers() {
+        var answers: [XMPPElement] = []
+        var hasAsked = false
+        let run = self.run(.init(rate: 20)) { stream, _, _ in
+            guard !hasAsked else { return .usual }
+            hasAsked = true
+            stream.say(
+                "<iq type='get' id='from-server' from='\(VirtualXMPPServer.domain)'><ping xmlns='urn:xmpp:ping'/></iq>"
+            )
+            return .usual
+        }
+        let usual = run.server.script
+        run.server.script = { stream, heard in
+            if heard["id"] == "from-server" { answers.append(heard) }
+            return usual(stream, heard)
+        }
+        run.perform()
+        #expect(answers.map { $0["type"] } == ["result"])
+    }
+
     @Test("an error is an answer, and a failed ping")
     func refused() {
         let run = self.run(.init(rate: 20)) { _, number, heard in

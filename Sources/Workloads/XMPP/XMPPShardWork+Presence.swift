@@ -138,8 +138,12 @@ extension XMPPShardWork {
         }
     }
 
-    /// A roster push (RFC 6121 §2.1.6).
+    /// A ping (XEP-0199), or a roster push (RFC 6121 §2.1.6).
     package func requested(_ place: Int, _ request: borrowing ElementView, now: NIODeadline) -> Bool {
+        if request.attribute("type", is: "get"), request.firstChild("ping", "urn:xmpp:ping") != nil {
+            self.clients[place].connection?.answer(request.element())
+            return true
+        }
         guard let groups = self.groups, self.load.work == .presence, let connection = self.clients[place].connection,
             request.firstChild("query", "jabber:iq:roster") != nil
         else { return false }
