@@ -74,6 +74,15 @@ extension ScenarioReader {
         self.merge(others, into: &values)
     }
 
+    /// Whether problems may show the contents of a file.
+    ///
+    /// One outside the directory of the scenario may be any file of this host, such as one with passwords.
+    func mayQuote(_ file: Int) -> Bool {
+        guard file > 0, file < self.files.count else { return true }
+        let folder = URL(filePath: Self.identity(self.files[0])).deletingLastPathComponent().pathComponents
+        return URL(filePath: Self.identity(self.files[file])).pathComponents.starts(with: folder)
+    }
+
     /// The identity of a file, independent of its path's spelling.
     private static func identity(_ path: String) -> String {
         URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath().path

@@ -86,6 +86,13 @@ package struct ScenarioReader {
 
     mutating func report(_ place: ScenarioPlace, _ text: String) {
         guard !self.unresolved.contains(place) else { return }
+        guard self.mayQuote(place.file) else {
+            let words = "is no part of a scenario; nothing of a file outside the scenario's directory is shown"
+            self.problems.insert(
+                ScenarioProblem(place: ScenarioPlace(line: 1, column: 1, file: place.file), text: words)
+            )
+            return
+        }
         self.problems.insert(ScenarioProblem(place: place, text: text))
     }
 
