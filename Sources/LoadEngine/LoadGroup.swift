@@ -38,7 +38,7 @@ package struct GroupSample<Sample: Sendable>: Sendable {
 
 /// How one group of a run fared.
 package struct GroupOutcome: Hashable, Sendable {
-    /// Clients that came up at first.
+    /// Clients that came up, at first or later.
     package var up: Int
     /// Of a group that had no connection, none left, or none of a kind of clients that its load needs.
     package var loss: StopReason?

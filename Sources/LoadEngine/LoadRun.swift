@@ -374,7 +374,11 @@ package actor LoadRun<Observer: RunObserver> {
 
     private func sample() async {
         var samples: [GroupSample<Observer.Sample>] = []
-        for group in self.groups { samples.append(await group.sample()) }
+        for place in self.groups.indices {
+            let sample = await self.groups[place].sample()
+            self.groups[place].up = max(self.groups[place].up, sample.facts.reduce(0) { $0 + $1.everUp })
+            samples.append(sample)
+        }
         let now = self.clock.now
         let second = Int(max(0, (self.lastSample - self.began).nanoseconds) / 1_000_000_000)
         let span = now - self.lastSample

@@ -87,6 +87,7 @@ extension Shard {
             settled: self.settled,
             failedOperators: self.failedOperators,
             failedListeners: self.failedListeners,
+            everUp: self.everUp,
             connectsBegun: self.connectsBegun,
             lastConnectBegun: self.lastConnectBegun,
             offered: self.offered,
@@ -116,6 +117,8 @@ package struct ShardFacts: Hashable, Sendable {
     /// Clients that did not come up at first.
     package var failedOperators: Int
     package var failedListeners: Int
+    /// Clients that were up at some time.
+    package var everUp: Int
     package var connectsBegun: Int
     package var lastConnectBegun: NIODeadline
     package var offered: UInt64

@@ -24,6 +24,7 @@ package final class Shard<Work: ShardWork> {
         var isReady = false
         var isSettled = false
         var isUp = false
+        var hasBeenUp = false
         var isFinishing = false
         var isFinished = false
         /// Not connected, and not coming back by itself.
@@ -83,6 +84,8 @@ package final class Shard<Work: ShardWork> {
     /// Clients that did not come up at first.
     var failedOperators = 0
     var failedListeners = 0
+    /// Clients that were up at some time, also those that a later stage brings.
+    var everUp = 0
     var spentOperators = 0
     var openOperators: Int
     var operatorsMayFinish: Bool
@@ -276,6 +279,8 @@ package final class Shard<Work: ShardWork> {
     /// The client is connected, and may operate from `now` on.
     package func up(_ place: Int, at now: NIODeadline) {
         self.paces[place].isUp = true
+        if !self.paces[place].hasBeenUp { self.everUp += 1 }
+        self.paces[place].hasBeenUp = true
         self.paces[place].isGone = false
         self.live += 1
         if !self.presence.isEmpty { self.noteUp(place) }

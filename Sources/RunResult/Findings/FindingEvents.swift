@@ -132,14 +132,21 @@ struct FindingEvents {
         let whole = Double(self.planned ?? 0)
         let isLoad: (Int) -> Bool = { self.intervals.all[$0].isLoad }
         return self.storms(lost, isIn: isLoad) { count, at, reasons, length in
-            let of = whole >= count && whole > 0 ? " of \(Words.count(Int64(bounded: whole)))" : ""
-            let clients = count == 1 && of.isEmpty ? "client" : "clients"
-            let text =
-                "\(Words.count(Int64(bounded: count)))\(of) \(clients) lost the connection \(at)\(length) (\(reasons))"
-            return (text, whole > 0 && count >= Swift.max(1, whole * Limit.lostClients))
+            // A client that comes back may lose several.
+            let lost =
+                whole >= count && whole > 0
+                ? "\(Words.count(Int64(bounded: count))) of \(Words.count(Int64(bounded: whole))) clients lost the connection"
+                : FindingWords.count(count, "connection") + (count == 1 ? " was lost" : " were lost")
+            return (
+                "\(lost) \(at)\(length) (\(reasons))", whole > 0 && count >= Swift.max(1, whole * Limit.lostClients)
+            )
         }
             + self.storms(left, isIn: isLoad) { count, at, _, length in
-                ("\(FindingWords.count(count, "client")) left by plan \(at)\(length)", false)
+                let left =
+                    whole >= count
+                    ? "\(FindingWords.count(count, "client")) left"
+                    : "clients left \(Words.count(Int64(bounded: count))) times"
+                return ("\(left) by plan \(at)\(length)", false)
             }
     }
 

@@ -272,6 +272,11 @@ package struct MQTTLoad: Sendable {
         return qualities.isEmpty ? .atMostOnce : qualities[number % qualities.count]
     }
 
+    /// Whether a publisher has messages that are acknowledged; of such a client only those count as acknowledged.
+    func awaitsAcknowledgement(publisher number: Int) -> Bool {
+        self.streams.indices.contains { self.qos(ofPublisher: number, stream: $0) != .atMostOnce }
+    }
+
     package func qos(ofSubscriber number: Int) -> QoS {
         self.subscriberQualities[number % self.subscriberQualities.count]
     }

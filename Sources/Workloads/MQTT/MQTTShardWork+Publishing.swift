@@ -454,7 +454,9 @@ extension MQTTShardWork {
                 let copies = self.copies(place, self.published.pointee.audience(ofRow: row))
                 if isConfirmed {
                     self.meter.add(ids.pointee.acked, count)
-                    self.tallies[place].acked += count
+                    if !self.load.awaitsAcknowledgement(publisher: self.number(place)) {
+                        self.tallies[place].acked += count
+                    }
                     self.received.expected += copies * Int64(count)
                 } else {
                     self.books[0].unconfirmed += count - unsent

@@ -29,6 +29,14 @@ extension MQTTWorkload {
         )
     }
 
+    /// A level without deliveries, in a group that receives: in another segment it may have some, and sums need both.
+    private func emptyRow(_ delivery: RunDelivery?, qos: UInt8) -> Reconciliation.Row? {
+        guard delivery?.reconciliation != nil, self.load.bond != .ledger, self.plan.hears(self.group) else {
+            return nil
+        }
+        return Reconciliation.Row(qos: qos, expected: 0, received: 0, lost: 0, outstanding: 0)
+    }
+
     /// Of a request, the delivery is its answer.
     private func requestMetrics(_ books: Books) -> [Metric] {
         guard self.load.topology == .request, let lost = books.lost, let qos = books.qos else { return [] }
@@ -48,7 +56,7 @@ extension MQTTWorkload {
             if published.contains(level), let qos = QoS(rawValue: level) {
                 Self.fillPublishing(&books, qos, results, record)
             }
-            books.fill(self.row(delivery, qos: level))
+            books.fill(self.row(delivery, qos: level) ?? self.emptyRow(delivery, qos: level))
             return books
         }
     }
@@ -139,7 +147,7 @@ extension MQTTWorkload {
             qos: qos.map { Int($0.rawValue) },
             tally: tally,
             sends: publishes,
-            acknowledged: publishes && qos != .atMostOnce,
+            acknowledged: publishes && self.load.awaitsAcknowledgement(publisher: number),
             receives: subscribes || self.plan.hasP2P
         )
     }
