@@ -69,6 +69,8 @@ struct ClamorRun {
             Issue.record("no results: \(error); status \(ending.status), stderr: \(ending.errors)")
             throw error
         }
+        let laws = try RunLaws(directory: folder.path("out"))
+        #expect(laws.broken == [])
     }
 }
 

@@ -106,12 +106,12 @@ package struct Books: Codable, Hashable, Sendable {
     /// The operations that failed, in whatever way.
     private var unanswered: UInt64? {
         guard self.isAnswered else { return self.failed }
-        return self.failed.flatMap { failed in self.timedOut.map { failed + $0 } }
+        return self.failed.flatMap { failed in self.timedOut.map { failed &+ $0 } }
     }
 
     private func imbalance(_ name: String, _ whole: UInt64?, _ parts: [(name: String, count: UInt64?)]) -> String? {
         let counts = parts.compactMap(\.count)
-        guard let whole, counts.count == parts.count, whole != counts.reduce(0, +) else { return nil }
+        guard let whole, counts.count == parts.count, whole != counts.reduce(0, &+) else { return nil }
         let sum = zip(parts, counts).map { "\($0.name) \($1)" }.joined(separator: " + ")
         return "\(self.name): \(name) \(whole) is not \(sum)"
     }

@@ -112,6 +112,9 @@ package struct SegmentResult: Sendable {
             case .counter, .gauge: continue
             }
         }
+        if let wrong = RunLaws.wrongDurations(of: self.record).first {
+            throw ResultError(path: self.path + "/run.json", reason: "has figures that do not agree: \(wrong)")
+        }
     }
 
     /// Whether it is known only at the end, and not in the time line.

@@ -56,4 +56,6 @@ package struct ReportOptions: Hashable, Sendable {
     /// Only `run.json`'s text on stdout.
     package var json = false
     package var summary = Summary.Detail.compact
+    /// Check the figures against each other.
+    package var checks = false
 }

@@ -26,6 +26,7 @@ struct ReportSession {
                 return self.writePage { PageFiles.write(to: $0, TrendPage(runs).text) }
             }
             let directory = self.options.directories[0]
+            if self.options.checks { return self.check(try RunLaws(directory: directory)) }
             let record = try self.read(directory)
             try self.show(record)
             return self.writePage { PageFiles.write(record, in: directory, to: $0) }
@@ -33,6 +34,12 @@ struct ReportSession {
             self.screen.warn("\(error)")
             return .dataError
         }
+    }
+
+    private func check(_ laws: RunLaws) -> ExitStatus {
+        for line in laws.broken { self.screen.warn(line) }
+        if laws.broken.isEmpty { self.screen.write("All figures agree with each other.\n") }
+        return laws.broken.isEmpty ? .success : .dataError
     }
 
     private func read(_ directory: String) throws(ResultError) -> RunRecord {

@@ -41,6 +41,8 @@ extension GivenOptions {
         options.files = self.reportFiles()
         options.json = self[\.json] ?? false
         options.summary = self[\.summary] ?? .compact
+        options.checks = self[\.laws] ?? false
+        if options.checks, directories.count > 1 { self.refuse(\.laws, "checks one run; give one directory") }
         guard directories.count > 1 else { return options }
         if options.files.html == nil {
             self.refuse(argument: "DIR", "is one run; several make a trend, which needs \(\.html, "FILE")")
