@@ -15,113 +15,79 @@ package struct ManualPage: Hashable, Sendable {
 
     package var fileName: String { "\(self.name).1" }
 
-    private static let program = "clamor"
-
     /// The page of the program.
     private init(date: String) {
-        self.name = Self.program
-        var page = Page(self.name, HelpText.abstract, date: date)
-        page.section("SYNOPSIS")
-        page.line(".B clamor\n.I command\n[options]")
-        page.section("DESCRIPTION")
-        page.text(
-            """
-            Clamor connects many clients and measures what each of them sees: latency, throughput, loss, duplicates, order.
-            \(HelpText.hostNote)
-            """
+        self.name = "clamor"
+        self.text = ProgramTemplate.text(
+            PackageResources.manual_mustache,
+            [
+                "date": date, "version": Version.number, "abstract": Words.escaped(HelpText.abstract),
+                "note": Words.sentences(HelpText.hostNote),
+                "commands": CommandName.allCases.map { command in
+                    ["page": Words.escaped(command.pageName), "abstract": Words.sentences(command.abstract)]
+                },
+                "codes": HelpText.exitCodes.map { exit in
+                    ["code": "\(exit.code.rawValue)", "meaning": Words.sentences("\(exit.meaning).")]
+                },
+                "example": Words.escaped(CommandName.pubsub.example),
+            ]
         )
-        page.section("COMMANDS")
-        for command in CommandName.allCases {
-            page.entry(".BR \(Page.escaped(command.pageName)) (1)", command.abstract)
-        }
-        page.section("OPTIONS")
-        page.entry(".B \(Page.escaped("--help"))", "Show the help; after a command that of the command.")
-        page.entry(".B \(Page.escaped("--help-all"))", "After a command: show all its options.")
-        page.entry(".B \(Page.escaped("--version"))", "Show the version, and what the build knew of itself.")
-        page.entry(
-            ".BI \(Page.escaped("--generate-completion-script")) \" shell\"",
-            "Write the completions for bash, zsh or fish to standard output."
-        )
-        page.section("EXIT STATUS")
-        for (code, meaning) in HelpText.exitCodes { page.entry(".B \(code.rawValue)", "\(meaning).") }
-        page.example(CommandName.pubsub.example)
-        self.text = page.lines.joined(separator: "\n") + "\n"
     }
 
     private init(_ command: CommandName, date: String) {
         self.name = command.pageName
-        var page = Page(self.name, command.abstract, date: date)
-        page.section("SYNOPSIS")
-        page.line(".B \(Page.escaped("clamor \(command.rawValue)"))")
-        page.line(Page.escaped("\(command.arguments)[options]\(command.operands)"))
-        page.section("DESCRIPTION")
-        page.text(command.discussion ?? command.abstract)
         let sections = OptionTable.sections(of: command).map { section in
             (title: section.title, specs: section.specs.filter { !$0.isHidden && !$0.allNames.isEmpty })
         }.filter { !$0.specs.isEmpty }
-        if !sections.isEmpty { page.section("OPTIONS") }
-        for section in sections {
-            page.line(".SS \(Page.escaped(section.title))")
-            for spec in section.specs { page.entry(Page.names(of: spec), spec.description(isWhole: true)) }
-        }
         let variables = sections.flatMap(\.specs).filter { $0.environment != nil }
-        if !variables.isEmpty { page.section("ENVIRONMENT") }
-        for spec in variables {
-            page.entry(".B \(Page.escaped(spec.environment ?? ""))", "The value of \(spec.name), if it is not given.")
-        }
-        page.section("EXIT STATUS")
-        page.line("See\n.BR clamor (1).")
-        page.example(command.example)
-        page.section("SEE ALSO")
-        page.line(".BR clamor (1)")
-        self.text = page.lines.joined(separator: "\n") + "\n"
+        let abstract = command.abstract
+        self.text = ProgramTemplate.text(
+            PackageResources.manual_command_mustache,
+            [
+                "title": Words.escaped(self.name.uppercased()), "date": date, "version": Version.number,
+                "page": Words.escaped(self.name),
+                "abstract": Words.escaped(abstract.hasSuffix(".") ? String(abstract.dropLast()) : abstract),
+                "command": Words.escaped("clamor \(command.rawValue)"),
+                "arguments": Words.escaped("\(command.arguments)[options]\(command.operands)"),
+                "description": Words.paragraphs(command.discussion ?? abstract),
+                "hasOptions": !sections.isEmpty,
+                "sections": sections.map { section in
+                    ["title": Words.escaped(section.title), "options": section.specs.map(Words.entry)] as [String: Any]
+                },
+                "hasVariables": !variables.isEmpty,
+                "variables": variables.map { spec in
+                    ["variable": Words.escaped(spec.environment ?? ""), "option": Words.escaped(spec.name)]
+                },
+                "example": Words.escaped(command.example),
+            ]
+        )
     }
 }
 
-/// The lines of a page that is under way.
-private struct Page {
-    private(set) var lines: [String]
-
-    init(_ name: String, _ abstract: String, date: String) {
-        let title = Self.escaped(name.uppercased())
-        self.lines = [
-            ".TH \(title) 1 \(date) \"clamor \(Version.number)\" \"User Commands\"", ".SH NAME",
-            "\(Self.escaped(name)) \\- \(Self.escaped(abstract.hasSuffix(".") ? String(abstract.dropLast()) : abstract))",
-        ]
-    }
-
-    mutating func line(_ line: String) { self.lines.append(line) }
-
-    mutating func section(_ title: String) { self.lines.append(".SH \(title)") }
-
+/// The words of a page.
+private enum Words {
     /// Paragraphs, a line of `text` each.
-    mutating func text(_ text: String) {
-        for (index, paragraph) in text.split(separator: "\n").enumerated() {
-            if index > 0 { self.lines.append(".PP") }
-            self.sentences(String(paragraph))
-        }
+    static func paragraphs(_ text: String) -> String {
+        text.split(separator: "\n").map { self.sentences(String($0)) }.joined(separator: "\n.PP\n")
     }
 
-    /// A tag, which is a line of macros, and its description.
-    mutating func entry(_ tag: String, _ description: String) {
-        self.lines += [".TP", tag]
-        self.sentences(description)
-    }
-
-    mutating func example(_ command: String) {
-        self.lines += [".SH EXAMPLES", ".nf", Self.escaped(command), ".fi"]
+    /// An option and its description.
+    static func entry(_ spec: OptionSpec) -> [String: String] {
+        ["names": self.names(of: spec), "description": self.sentences(spec.description(isWhole: true))]
     }
 
     /// The formatter sets its own space between sentences where each begins a line.
-    private mutating func sentences(_ text: String) {
+    static func sentences(_ text: String) -> String {
+        var lines: [String] = []
         var words: [Substring] = []
         for word in text.split(separator: " ") {
             words.append(word)
             guard let last = word.last, ".;:".contains(last) else { continue }
-            self.lines.append(Self.escaped(words.joined(separator: " ")))
+            lines.append(self.escaped(words.joined(separator: " ")))
             words = []
         }
-        if !words.isEmpty { self.lines.append(Self.escaped(words.joined(separator: " "))) }
+        if !words.isEmpty { lines.append(self.escaped(words.joined(separator: " "))) }
+        return lines.joined(separator: "\n")
     }
 
     /// The names in bold, the value in italics.

@@ -1,5 +1,4 @@
 import Foundation
-import Mustache
 
 /// A scenario file whose segments an engine starts, such as Slurm or Kubernetes.
 struct DividedScenario {
@@ -42,9 +41,6 @@ struct DividedScenario {
 
     /// A template with what all engines are told, and `values` beside it.
     func text(of template: [UInt8], _ values: [String: Any]) -> String {
-        guard let template = try? MustacheTemplate(string: String(decoding: template, as: UTF8.self)) else {
-            preconditionFailure("a template of the program can be read")
-        }
-        return template.render(values.merging(["name": self.name, "segments": self.segments]) { $1 })
+        ProgramTemplate.text(template, values.merging(["name": self.name, "segments": self.segments]) { $1 })
     }
 }
