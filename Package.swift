@@ -133,12 +133,11 @@ let package = Package(
         source(
             "EmbeddedBroker",
             [
-                "MQTTCodec", "LoopContext", "Transport", "FaultInjection", "SASL", nioCore, nioPosix, nioSSL,
-                collections,
+                "MQTTCodec", "LoopContext", "Transport", "FaultInjection", "SASL", nioCore, nioSSL, collections,
             ]
         ),
         source("RunResult", ["Measurement", "Ledger", "LoadEngine", nioCore]),
-        source("FaultProxy", ["FaultInjection", "LoopContext", "Transport", nioCore, nioPosix]),
+        source("FaultProxy", ["FaultInjection", "LoopContext", "Transport", nioCore]),
         // Floor 3
         source("MQTTSQLiteStore", ["MQTT", "MQTTCodec", grdb]),
         source(

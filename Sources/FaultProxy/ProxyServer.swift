@@ -1,6 +1,5 @@
 import FaultInjection
 import NIOCore
-import NIOPosix
 import Transport
 
 /// A proxy that puts faults in front of a server, whatever the two sides speak, on one event loop of its own.
@@ -10,20 +9,12 @@ package final class ProxyServer: Sendable {
 
     /// The port that is bound, also where the configuration said 0.
     package let port: Int
-    private let group: MultiThreadedEventLoopGroup
     private let socket: any Channel
-    private let loop: NIOLoopBound<ProxyLoop>
+    private let loop: ServingLoop<ProxyLoop>
     private let isWanted: ServingFlag
 
-    private init(
-        port: Int,
-        group: MultiThreadedEventLoopGroup,
-        socket: any Channel,
-        loop: NIOLoopBound<ProxyLoop>,
-        isWanted: ServingFlag
-    ) {
+    private init(port: Int, socket: any Channel, loop: ServingLoop<ProxyLoop>, isWanted: ServingFlag) {
         self.port = port
-        self.group = group
         self.socket = socket
         self.loop = loop
         self.isWanted = isWanted
@@ -35,64 +26,39 @@ package final class ProxyServer: Sendable {
     /// - Returns: the proxy, which serves until ``stop()``.
     /// - Throws: ``ProxyStartError``; nothing is left running then.
     package static func start(_ configuration: ProxyConfiguration) async throws -> ProxyServer {
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let isWanted = ServingFlag()
+        let loop = try await ServingLoop { eventLoop in
+            ProxyLoop(configuration, eventLoop: eventLoop, isWanted: isWanted)
+        }
         do {
-            let eventLoop = group.next()
-            let loop = try await eventLoop.submit {
-                let loop = ProxyLoop(configuration, eventLoop: eventLoop, isWanted: isWanted)
-                return NIOLoopBound(loop, eventLoop: eventLoop)
-            }.get()
-            let socket = try await Self.bootstrap(configuration, on: eventLoop)
-                .childChannelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture { try loop.value.admit(channel) }
-                }
-                .bind(host: configuration.host, port: configuration.port).get()
+            let socket = try await loop.bind(
+                host: configuration.host,
+                port: configuration.port,
+                backlog: configuration.backlog,
+                receiveBuffer: configuration.faults.rate == nil ? nil : SocketOptionValue(self.receiveBufferAtRate),
+                // Nothing is read before the server is there to have it.
+                readsAtOnce: false
+            ) { loop, channel in try loop.admit(channel) }
             let port = socket.localAddress?.port ?? configuration.port
-            return ProxyServer(port: port, group: group, socket: socket, loop: loop, isWanted: isWanted)
+            return ProxyServer(port: port, socket: socket, loop: loop, isWanted: isWanted)
         } catch {
-            try? await group.shutdownGracefully()
+            await loop.end()
             throw ProxyStartError(host: configuration.host, port: configuration.port, reason: SystemError.words(error))
         }
     }
 
-    private static func bootstrap(
-        _ configuration: ProxyConfiguration,
-        on eventLoop: any EventLoop
-    ) -> ServerBootstrap {
-        let bootstrap = ServerBootstrap(group: eventLoop)
-            .serverChannelOption(.backlog, value: configuration.backlog)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .serverChannelOption(.maxMessagesPerRead, value: 64)
-            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .childChannelOption(.maxMessagesPerRead, value: 1)
-            // A FIN is passed on, and what the other side still sends comes through.
-            .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .childChannelOption(.writeBufferWaterMark, value: .init(low: 1, high: 1))
-            // Nothing is read before the server is there to have it.
-            .childChannelOption(.autoRead, value: false)
-        guard configuration.faults.rate != nil else { return bootstrap }
-        // Accepted sockets inherit it.
-        return bootstrap.serverChannelOption(.socketOption(.so_rcvbuf), value: self.receiveBufferAtRate)
-    }
-
     /// The counters as they stand now.
-    package func counters() async -> ProxyCounters {
-        let loop = self.loop
-        let counters = try? await self.group.next().submit { loop.value.allCounters }.get()
-        return counters ?? ProxyCounters()
-    }
+    package func counters() async -> ProxyCounters { await self.loop.ask { $0.allCounters } ?? ProxyCounters() }
 
     /// Ends every connection, closes the listener, and gives the last counters.
     @discardableResult
     package func stop() async -> ProxyCounters {
-        let loop = self.loop
         // Wakes the loop out of a stall.
         self.isWanted.clear()
         try? await self.socket.close()
-        try? await self.group.next().submit { loop.value.shutDown() }.get()
+        await self.loop.ask { $0.shutDown() }
         let counters = await self.counters()
-        try? await self.group.shutdownGracefully()
+        await self.loop.end()
         return counters
     }
 }

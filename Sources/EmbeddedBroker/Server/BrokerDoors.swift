@@ -7,7 +7,7 @@ import Transport
 ///
 /// Confined to the broker's event loop.
 final class BrokerDoors {
-    private let loop: BrokerLoop
+    let loop: BrokerLoop
     private let tls: NIOSSLContext?
     private let webSockets: WebSocketBuffers
 

@@ -1,7 +1,5 @@
 import FaultInjection
-import LoopContext
 import NIOCore
-import NIOPosix
 package import NIOSSL
 import Transport
 
@@ -11,23 +9,20 @@ package final class BrokerServer: Sendable {
     package var port: Int { self.listeners[0].port }
     /// All listeners with their bound ports: plain TCP first, then in the configured order.
     package let listeners: [BrokerListener]
-    private let group: MultiThreadedEventLoopGroup
     private let sockets: [any Channel]
-    private let loop: NIOLoopBound<BrokerLoop>
+    private let loop: ServingLoop<BrokerDoors>
     private let isWanted: ServingFlag
 
     private init(
         listeners: [BrokerListener],
-        group: MultiThreadedEventLoopGroup,
         sockets: [any Channel],
-        loop: NIOLoopBound<BrokerLoop>,
+        loop: ServingLoop<BrokerDoors>,
         isWanted: ServingFlag
     ) {
-        self.isWanted = isWanted
         self.listeners = listeners
-        self.group = group
         self.sockets = sockets
         self.loop = loop
+        self.isWanted = isWanted
     }
 
     /// The port of the first listener of a kind.
@@ -50,29 +45,21 @@ package final class BrokerServer: Sendable {
         if tls == nil, let listener = wanted.first(where: { $0.transport.isSecure }) {
             throw BrokerStartError.noTLS(listener)
         }
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let isWanted = ServingFlag()
+        let loop = try await ServingLoop { eventLoop in
+            BrokerDoors(loop: BrokerLoop(configuration, eventLoop: eventLoop, isWanted: isWanted), tls: tls)
+        }
         do {
-            let eventLoop = group.next()
-            let loop = try await eventLoop.submit {
-                let loop = BrokerLoop(configuration, eventLoop: eventLoop, isWanted: isWanted)
-                return NIOLoopBound(loop, eventLoop: eventLoop)
-            }.get()
-            let doors = try await eventLoop.submit {
-                NIOLoopBound(BrokerDoors(loop: loop.value, tls: tls), eventLoop: eventLoop)
-            }.get()
             var sockets: [any Channel] = []
-            for listener in wanted {
-                sockets.append(try await Self.bind(listener, configuration, on: eventLoop, doors))
-            }
+            for listener in wanted { sockets.append(try await Self.bind(listener, configuration, on: loop)) }
             let bound = zip(wanted, sockets).map { listener, socket in
                 var bound = listener
                 bound.port = socket.localAddress?.port ?? listener.port
                 return bound
             }
-            return BrokerServer(listeners: bound, group: group, sockets: sockets, loop: loop, isWanted: isWanted)
+            return BrokerServer(listeners: bound, sockets: sockets, loop: loop, isWanted: isWanted)
         } catch {
-            try? await group.shutdownGracefully()
+            await loop.end()
             throw error
         }
     }
@@ -80,59 +67,34 @@ package final class BrokerServer: Sendable {
     private static func bind(
         _ listener: BrokerListener,
         _ configuration: BrokerConfiguration,
-        on eventLoop: any EventLoop,
-        _ doors: NIOLoopBound<BrokerDoors>
+        on loop: ServingLoop<BrokerDoors>
     ) async throws -> any Channel {
         let host = listener.host ?? configuration.host
         do {
-            return try await Self.bootstrap(configuration, on: eventLoop)
-                .childChannelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture { try doors.value.admit(channel, by: listener.transport) }
-                }
-                .bind(host: host, port: listener.port).get()
+            return try await loop.bind(
+                host: host,
+                port: listener.port,
+                backlog: configuration.backlog,
+                // A large buffer would absorb bytes that a slow broker does not read.
+                receiveBuffer: configuration.faults.maximumRate == nil ? nil : 8_192
+            ) { doors, channel in try doors.admit(channel, by: listener.transport) }
         } catch {
             throw BrokerStartError.cannotListen(listener, host: host, error)
         }
     }
 
-    private static func bootstrap(
-        _ configuration: BrokerConfiguration,
-        on eventLoop: any EventLoop
-    ) -> ServerBootstrap {
-        var bootstrap = ServerBootstrap(group: eventLoop)
-            .serverChannelOption(.backlog, value: configuration.backlog)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .serverChannelOption(.maxMessagesPerRead, value: 64)
-            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .childChannelOption(.maxMessagesPerRead, value: 1)
-            // A client's FIN is answered after everything before it was served.
-            .childChannelOption(.allowRemoteHalfClosure, value: true)
-            // Writable means that at most one byte is pending, so a client's output is written one write at a time.
-            .childChannelOption(.writeBufferWaterMark, value: .init(low: 1, high: 1))
-        if configuration.faults.maximumRate != nil {
-            // Accepted sockets inherit it. A large buffer would absorb bytes that a slow broker does not read.
-            bootstrap = bootstrap.serverChannelOption(.socketOption(.so_rcvbuf), value: 8_192)
-        }
-        return bootstrap
-    }
-
     /// The current counters.
-    package func counters() async -> BrokerCounters {
-        let loop = self.loop
-        let counters = try? await self.group.next().submit { loop.value.counters }.get()
-        return counters ?? BrokerCounters()
-    }
+    package func counters() async -> BrokerCounters { await self.loop.ask { $0.loop.counters } ?? BrokerCounters() }
 
     /// Ends every connection, closes the listener, and returns the final counters.
     @discardableResult
     package func stop() async -> BrokerCounters {
-        let loop = self.loop
         // Wakes the loop out of a stall.
         self.isWanted.clear()
         for socket in self.sockets { try? await socket.close() }
-        try? await self.group.next().submit { loop.value.shutDown() }.get()
+        await self.loop.ask { $0.loop.shutDown() }
         let counters = await self.counters()
-        try? await self.group.shutdownGracefully()
+        await self.loop.end()
         return counters
     }
 }

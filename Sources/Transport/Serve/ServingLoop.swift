@@ -1,0 +1,70 @@
+package import NIOCore
+import NIOPosix
+
+/// What serves accepted connections, on an event loop of its own.
+package final class ServingLoop<Server>: Sendable {
+    private let group: MultiThreadedEventLoopGroup
+    private let server: NIOLoopBound<Server>
+
+    /// Starts the loop.
+    ///
+    /// `make`: called on it.
+    package init(_ make: @escaping @Sendable (any EventLoop) -> Server) async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let eventLoop = group.next()
+        self.group = group
+        self.server = try await eventLoop.submit { NIOLoopBound(make(eventLoop), eventLoop: eventLoop) }.get()
+    }
+
+    /// Listens at an address.
+    ///
+    /// - Parameters:
+    ///   - host: a literal address or a name.
+    ///   - port: 0 takes a free one.
+    ///   - backlog: of listen(2).
+    ///   - receiveBuffer: bytes of the kernel's buffer of an accepted connection; `nil`: as many as the kernel likes.
+    ///   - readsAtOnce: whether a connection is read before it is asked to.
+    ///   - admit: takes an accepted connection, which is not active yet.
+    /// - Returns: the socket that listens.
+    /// - Throws: what bind(2) or the resolver said.
+    package func bind(
+        host: String,
+        port: Int,
+        backlog: Int32,
+        receiveBuffer: SocketOptionValue?,
+        readsAtOnce: Bool = true,
+        admit: @escaping @Sendable (Server, any Channel) throws -> Void
+    ) async throws -> any Channel {
+        let server = self.server
+        var bootstrap = ServerBootstrap(group: server.eventLoop)
+            .serverChannelOption(.backlog, value: backlog)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .serverChannelOption(.maxMessagesPerRead, value: 64)
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelOption(.maxMessagesPerRead, value: 1)
+            // What was sent before a FIN is still served, and what the other side still sends comes through.
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
+            // Writable means that at most one byte is pending, so a client's output is written one write at a time.
+            .childChannelOption(.writeBufferWaterMark, value: .init(low: 1, high: 1))
+            .childChannelOption(.autoRead, value: readsAtOnce)
+        if let receiveBuffer {
+            // Accepted sockets inherit it.
+            bootstrap = bootstrap.serverChannelOption(.socketOption(.so_rcvbuf), value: receiveBuffer)
+        }
+        return
+            try await bootstrap
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try admit(server.value, channel) }
+            }
+            .bind(host: host, port: port).get()
+    }
+
+    /// Asks on the loop; `nil` once it has ended.
+    @discardableResult
+    package func ask<Answer: Sendable>(_ question: @escaping @Sendable (Server) -> Answer) async -> Answer? {
+        let server = self.server
+        return try? await server.eventLoop.submit { question(server.value) }.get()
+    }
+
+    package func end() async { try? await self.group.shutdownGracefully() }
+}
