@@ -38,6 +38,8 @@ package final class TCPConnector: ClientConnector {
 
     /// `route` returns the number that selects a client's target and source address.
     ///
+    /// Without `resolver` it has one of its own, which asks `lookup`.
+    ///
     /// With `racing` the addresses of a name compete; without it they are tried in the resolver's order.
     ///
     /// - Precondition: `targets` is not empty.
@@ -48,7 +50,8 @@ package final class TCPConnector: ClientConnector {
         layers: [any ConnectLayer] = [],
         route: @escaping @Sendable (_ client: Int) -> Int = { $0 },
         racing: AddressRacing? = nil,
-        resolver: any AddressResolver
+        resolver: (any AddressResolver)? = nil,
+        lookup: @escaping NameLookup = NameResolver.system
     ) {
         precondition(!targets.isEmpty, "a plan has a target")
         self.context = context
@@ -57,31 +60,9 @@ package final class TCPConnector: ClientConnector {
         self.sources = sources
         self.layers = layers
         self.route = route
-        self.resolver = resolver
+        self.resolver = resolver ?? NameResolver(eventLoop: context.eventLoop, lookup: lookup)
         self.racing = racing
         self.owner = context.timers.addOwner { [weak self] _, slot in self?.expire(slot) }
-    }
-
-    /// Creates a connector with its own resolver.
-    package convenience init(
-        context: LoopContext,
-        targets: [Target],
-        sources: SourceAddresses = .any,
-        layers: [any ConnectLayer] = [],
-        route: @escaping @Sendable (_ client: Int) -> Int = { $0 },
-        racing: AddressRacing? = nil,
-        lookup: @escaping NameLookup = NameResolver.system
-    ) {
-        let resolver = NameResolver(eventLoop: context.eventLoop, lookup: lookup)
-        self.init(
-            context: context,
-            targets: targets,
-            sources: sources,
-            layers: layers,
-            route: route,
-            racing: racing,
-            resolver: resolver
-        )
     }
 
     /// Connects in progress.

@@ -54,27 +54,19 @@ package struct DNSRecord: Hashable, Sendable {
 }
 
 /// The reason why bytes are not a DNS answer.
-package enum DNSMessageError: Error, Hashable, Sendable, CustomStringConvertible {
+package enum DNSMessageError: String, Error, Hashable, Sendable, CustomStringConvertible {
     /// The message ends inside a field.
-    case truncated
+    case truncated = "the DNS message ends inside a field"
     /// A name that is too long, has an empty label or an unprintable character, or points to itself.
-    case name
+    case name = "the DNS message has a malformed name"
     /// Not a response to a standard query (RFC 1035 §4.1.1).
-    case notAnAnswer
+    case notAnAnswer = "the DNS message is no response to a standard query"
     /// The number of questions is not one.
-    case questions
+    case questions = "the DNS message does not have exactly one question"
     /// A record's data is longer or shorter than its type requires.
-    case data
+    case data = "the DNS message has a record of the wrong length"
 
-    package var description: String {
-        switch self {
-        case .truncated: "the DNS message ends inside a field"
-        case .name: "the DNS message has a malformed name"
-        case .notAnAnswer: "the DNS message is no response to a standard query"
-        case .questions: "the DNS message does not have exactly one question"
-        case .data: "the DNS message has a record of the wrong length"
-        }
-    }
+    package var description: String { self.rawValue }
 }
 
 /// DNS messages and their encoding.

@@ -98,7 +98,7 @@ package final class ServiceConnector: ClientConnector {
             targets: [Target(host: self.domain, port: ServiceTargets.standardPort)],
             sources: sources,
             racing: racing,
-            resolver: resolver ?? NameResolver(eventLoop: context.eventLoop)
+            resolver: resolver
         )
         let owner = context.timers.addOwner { [weak self] _, _ in self?.expire() }
         self.owner = owner
