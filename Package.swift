@@ -187,7 +187,13 @@ let package = Package(
         ),
         test("DataEncodingsTests", ["DataEncodings"]),
         test("MQTTCodecTests", ["MQTTCodec", "TestSupport", nioCore]),
-        test("XMPPCodecTests", ["XMPPCodec", "TestSupport", nioCore]),
+        .target(
+            name: "XMPPErrorNames",
+            dependencies: ["XMPPCodec"],
+            path: "Tests/XMPPErrorNames",
+            swiftSettings: house
+        ),
+        test("XMPPCodecTests", ["XMPPCodec", "XMPPErrorNames", "TestSupport", nioCore]),
         test("LoopContextTests", ["LoopContext", nioCore, nioPosix, nioEmbedded]),
         test("MeasurementTests", ["Measurement", "DataEncodings", "TestSupport", histogramOracle]),
         test("LedgerTests", ["Ledger", "TestSupport"], optimized: true),
@@ -289,7 +295,8 @@ let package = Package(
             name: "Fuzzing",
             dependencies: [
                 "EmbeddedBroker", "MQTT", "MQTTCodec", "XMPP", "XMPPCodec", "LoopContext", "Transport", "SASL",
-                "Measurement", "Report", "RunResult", "Pages", "TestSupport", "CFuzzing", nioCore, nioEmbedded,
+                "Measurement", "Report", "RunResult", "Pages", "XMPPErrorNames", "TestSupport", "CFuzzing", nioCore,
+                nioEmbedded,
             ],
             path: "Tests/Fuzzing",
             exclude: ["README.md"],

@@ -160,7 +160,7 @@ final class StreamLife {
     // MARK: What must hold
 
     func check() throws(Finding) {
-        self.states |= 1 << UInt32(self.state.rawValue)
+        self.states |= 1 << UInt32(XMPPState.allCases.firstIndex(of: self.state) ?? 0)
         if let problem = self.observer.problem { throw Finding(problem) }
         try self.readWritten()
         try self.observer.book.check(self.server.stanzas, self.stream.pointee, isOpen: self.isOpen)

@@ -4,6 +4,7 @@ import NIOCore
 import NIOEmbedded
 import SASL
 import XMPP
+import XMPPErrorNames
 
 /// A client's XMPP streams, as its connections drive them, between a server that says what it likes and an owner that
 /// makes use of them: reader, negotiation, modules, TLS that is said to be there, losses and resumptions.
@@ -67,7 +68,8 @@ package final class StreamTarget: FuzzTarget {
             signature |= 1 << UInt64(index)
             self.reached.note("state: \(state)")
         }
-        if signature >> UInt64(XMPPState.negotiating.rawValue) != 0 { self.reached.withPacket += 1 }
+        let negotiating = XMPPState.allCases.firstIndex(of: .negotiating) ?? 0
+        if signature >> UInt64(negotiating) != 0 { self.reached.withPacket += 1 }
         for (index, count) in life.observer.events.enumerated() where count > 0 {
             self.reached.note(StreamEvent.allCases[index].rawValue, count)
             signature |= 1 << UInt64(16 + index)

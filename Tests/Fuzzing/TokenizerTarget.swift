@@ -1,6 +1,7 @@
 import CFuzzing
 import NIOCore
 import XMPPCodec
+import XMPPErrorNames
 
 /// The reader of XMPP streams in every framing and fragmentation.
 ///

@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 import XMPPCodec
+import XMPPErrorNames
 
 /// One case of Tests/Vectors/xmpp: bytes written by hand from the standards, and what they are.
 struct Vector: Decodable, Sendable, CustomTestStringConvertible {

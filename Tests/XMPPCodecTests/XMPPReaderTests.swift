@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 import XMPPCodec
+import XMPPErrorNames
 
 @Suite("Reading an XMPP stream")
 struct XMPPReaderTests {

@@ -1,46 +1,30 @@
 package import NIOCore
 
 /// How far a stream has come.
-package enum XMPPState: UInt8, Hashable, Sendable, CaseIterable {
+package enum XMPPState: String, Hashable, Sendable, CaseIterable {
     case disconnected
     /// The stream header is sent, or SASL2 has succeeded; the server's header and features are awaited.
     case opening
     /// The features have arrived, and a step without a state of its own is in progress.
     case negotiating
     /// `<starttls/>` is out.
-    case startTLS1
+    case startTLS1 = "requesting TLS"
     /// The TLS handshake is on.
-    case startTLS2
+    case startTLS2 = "TLS handshake"
     /// The server has accepted the step, and a new stream header is due.
-    case postNegotiation
+    case postNegotiation = "restarting"
     case registering
-    case auth
+    case auth = "authenticating"
     case binding
-    case startSession
+    case startSession = "starting the session"
     /// `<enable/>` or `<resume/>` is out.
-    case managing
+    case managing = "enabling stream management"
     case connected
     /// The closing tag is out, and the server's is awaited.
     case closing
 
     /// For people.
-    package var words: String {
-        switch self {
-        case .disconnected: "disconnected"
-        case .opening: "opening"
-        case .negotiating: "negotiating"
-        case .startTLS1: "requesting TLS"
-        case .startTLS2: "TLS handshake"
-        case .postNegotiation: "restarting"
-        case .registering: "registering"
-        case .auth: "authenticating"
-        case .binding: "binding"
-        case .startSession: "starting the session"
-        case .managing: "enabling stream management"
-        case .connected: "connected"
-        case .closing: "closing"
-        }
-    }
+    package var words: String { self.rawValue }
 }
 
 /// A part of the time between a connection and a stream that is ready.
