@@ -54,8 +54,10 @@ struct KeptMessage {
     let retain: Bool
 
     /// Expiry time; nil means never.
-    let expiry: NIODeadline?
+    var expiry: NIODeadline?
+}
 
+extension KeptMessage {
     init(_ view: MessageView, now: NIODeadline) {
         self.topic = Array(view.topic)
         self.payload = Array(view.payload)
@@ -64,22 +66,6 @@ struct KeptMessage {
         self.retain = view.retain
         let seconds = RawProperties.messageExpirySeconds(in: view.properties)
         self.expiry = seconds.map { now + .seconds(Int64($0)) }
-    }
-
-    init(
-        topic: [UInt8],
-        payload: [UInt8],
-        properties: [UInt8],
-        qos: UInt8,
-        retain: Bool,
-        expiry: NIODeadline? = nil
-    ) {
-        self.topic = topic
-        self.payload = payload
-        self.properties = properties
-        self.qos = qos
-        self.retain = retain
-        self.expiry = expiry
     }
 
     /// The message with its remaining Message Expiry Interval [MQTT-3.3.2-6]; nil if it has expired.
