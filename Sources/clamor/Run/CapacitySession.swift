@@ -17,44 +17,27 @@ struct CapacitySession {
 
     func perform() async -> ExitStatus {
         do throws(RunRefusal) {
-            return await self.perform(in: try .open(self.options.outputDirectory, name: "capacity"))
+            let directory = try ResultDirectory.open(self.options.outputDirectory, name: "capacity")
+            return await self.runs.session(self.options.live, self.screen) { await self.search(directory) }
         } catch {
             return self.screen.refuse(error)
         }
     }
 
-    private func perform(in directory: ResultDirectory) async -> ExitStatus {
-        let runs = self.runs
-        let signals = Task { for await _ in Signals.stream() { await runs.stop() } }
-        defer { signals.cancel() }
-        let endpoint = await LiveEndpoint.start(self.options.live, self.screen)
-        let status = await self.search(directory, endpoint)
-        await endpoint?.finish(files: nil)
-        return status
-    }
-
-    /// One step; the endpoint shows it.
-    private func perform(
-        _ step: Int,
-        _ arguments: [String],
-        _ load: Double,
-        in directory: String,
-        _ endpoint: LiveEndpoint?
-    ) async -> (status: Int32, errors: String) {
-        guard let endpoint else { return await self.runs.perform(arguments) }
+    /// A step as the endpoint shows it before its first interval.
+    private func step(_ number: Int, _ load: Double) -> LiveRun {
         let seconds = Double(self.options.hold) / 1e9
         let rate = self.options.variesClients ? [] : [LiveCourse.Stretch(seconds: seconds, from: load, to: load)]
-        let run = LiveRun(
-            .begun(self.options.redactedCommand, plan: ["name": .string("step \(step)")]),
+        return LiveRun(
+            .begun(self.options.redactedCommand, plan: ["name": .string("step \(number)")]),
             course: LiveCourse(stages: [LiveCourse.Stage("measure", seconds: seconds)], stretches: rate),
             clients: self.options.variesClients ? Int(load) : 0,
             keepsDurations: true,
             keepsTimeline: true
         )
-        return await self.runs.perform(arguments, in: directory, showing: run, at: endpoint)
     }
 
-    private func search(_ directory: ResultDirectory, _ endpoint: LiveEndpoint?) async -> ExitStatus {
+    private func search(_ directory: ResultDirectory) async -> ExitStatus {
         let settings = CapacitySearch.Settings(
             first: self.options.first,
             most: self.options.most,
@@ -68,19 +51,15 @@ struct CapacitySession {
             holdSeconds: Double(self.options.hold) / 1e9
         )
         while case .offer(let load, let phase) = search.next {
-            let name = "steps/\(record.steps.count + 1)"
-            let arguments = self.options.arguments(load: load, directory: "\(directory.partial)/\(name)")
-            let (status, errors) = await self.perform(
-                record.steps.count + 1,
-                arguments,
-                load,
-                in: "\(directory.partial)/\(name)",
-                endpoint
-            )
+            let number = record.steps.count + 1
+            let name = "steps/\(number)"
+            let path = "\(directory.partial)/\(name)"
+            let arguments = self.options.arguments(load: load, directory: path)
+            let (status, errors) = await self.runs.perform(arguments, in: path) { self.step(number, load) }
             if await self.runs.isStopped { break }
-            guard let outcome = StepOutcome(directory: "\(directory.partial)/\(name)", status: status) else {
+            guard let outcome = StepOutcome(directory: path, status: status) else {
                 let words = errors.split(separator: "\n").first?.trimmingPrefix("clamor: ") ?? "exit status \(status)"
-                let line = "step \(record.steps.count + 1): \(words)"
+                let line = "step \(number): \(words)"
                 let failure = RunRefusal(line, ExitStatus(rawValue: status) ?? .usage)
                 let refused = self.screen.refuse(failure)
                 guard !record.steps.isEmpty else {
@@ -91,7 +70,7 @@ struct CapacitySession {
             }
             let step = outcome.step(
                 CapacityRecord.Step(
-                    number: record.steps.count + 1,
+                    number: number,
                     load: load,
                     phase: phase.rawValue,
                     verdict: outcome.word,

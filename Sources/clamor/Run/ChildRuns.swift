@@ -8,6 +8,8 @@ import RunResult
 /// Each has new loops, ports and memory, and leaves its results like any run.
 actor ChildRuns {
     private var process: SelfProcess?
+    /// Shows each run until another one begins.
+    private var endpoint: LiveEndpoint?
     private(set) var isStopped = false
 
     /// Runs a command line to its end; returns its exit status and standard error.
@@ -45,21 +47,37 @@ actor ChildRuns {
         return result
     }
 
-    /// Runs a command line to its end, and shows it at the endpoint.
+    /// Does the work of a session: signals stop its runs, and an endpoint shows them.
+    nonisolated func session(
+        _ live: LiveOptions,
+        _ screen: ProgressScreen,
+        _ work: () async -> ExitStatus
+    ) async -> ExitStatus {
+        let signals = Task { for await _ in Signals.stream() { await self.stop() } }
+        defer { signals.cancel() }
+        let endpoint = await LiveEndpoint.start(live, screen)
+        await self.show(at: endpoint)
+        let status = await work()
+        await endpoint?.finish(files: nil)
+        return status
+    }
+
+    private func show(at endpoint: LiveEndpoint?) { self.endpoint = endpoint }
+
+    /// Runs a command line to its end, and shows it at the session's endpoint.
     ///
     /// - Parameters:
     ///   - arguments: of a run.
     ///   - directory: of its results.
     ///   - run: before its first interval.
-    ///   - endpoint: shows the run until another one begins.
     /// - Returns: its exit status and standard error.
     func perform(
         _ arguments: [String],
         in directory: String,
-        showing run: LiveRun,
-        at endpoint: LiveEndpoint
+        showing run: @Sendable () -> LiveRun
     ) async -> (status: Int32, errors: String) {
-        let view = LiveView(nil, run, endpoint: endpoint)
+        guard let endpoint = self.endpoint else { return await self.perform(arguments) }
+        let view = LiveView(nil, run(), endpoint: endpoint)
         let result = await self.perform(arguments) { view.add($0, LiveStanding()) }
         if let record = try? RunJSON.read(directory: directory) { view.complete(record) }
         return result

@@ -23,44 +23,27 @@ struct SeriesSession {
             try self.options.comparison.files.check()
             // A series that could not be compared at its end does not begin.
             guard self.areComparable else { return .dataError }
-            let name = self.options.sides[0].scenario.common.directoryName
-            return await self.begin(in: try .open(self.options.outputDirectory, name: name))
+            let common = self.options.sides[0].scenario.common
+            let directory = try ResultDirectory.open(self.options.outputDirectory, name: common.directoryName)
+            return await self.runs.session(common.live, self.screen) { await self.perform(in: directory) }
         } catch {
             return self.screen.refuse(error)
         }
     }
 
-    private func begin(in directory: ResultDirectory) async -> ExitStatus {
-        let runs = self.runs
-        let signals = Task { for await _ in Signals.stream() { await runs.stop() } }
-        defer { signals.cancel() }
-        let endpoint = await LiveEndpoint.start(self.options.sides[0].scenario.common.live, self.screen)
-        let status = await self.perform(in: directory, endpoint)
-        await endpoint?.finish(files: nil)
-        return status
-    }
-
-    /// One run; the endpoint shows it.
-    private func perform(
-        _ side: SeriesOptions.Side,
-        _ name: String,
-        in directory: String,
-        _ endpoint: LiveEndpoint?
-    ) async -> (status: Int32, errors: String) {
-        let arguments = self.options.arguments(of: side, directory: directory)
-        guard let endpoint else { return await self.runs.perform(arguments) }
+    /// A run as the endpoint shows it before its first interval.
+    private func run(of side: SeriesOptions.Side, _ name: String) -> LiveRun {
         let groups = side.scenario.groups.map(\.runGroup)
-        let run = LiveRun(
+        return LiveRun(
             .begun(side.scenario.common.redactedCommand, plan: ["name": .string(name)]),
             course: LiveCourse(side.scenario.common, groups),
             clients: groups.reduce(0) { $0 + $1.options.clients },
             keepsDurations: true,
             keepsTimeline: true
         )
-        return await self.runs.perform(arguments, in: directory, showing: run, at: endpoint)
     }
 
-    private func perform(in directory: ResultDirectory, _ endpoint: LiveEndpoint?) async -> ExitStatus {
+    private func perform(in directory: ResultDirectory) async -> ExitStatus {
         var statuses: [ExitStatus] = []
         /// The first run of each side.
         var firsts: [String: ComparedRun] = [:]
@@ -71,7 +54,8 @@ struct SeriesSession {
                 .joined(separator: "/")
             let name = "run \(statuses.count + 1) of \(turns.count), \(path)"
             let whole = "\(directory.partial)/\(path)"
-            let (code, errors) = await self.perform(side, name, in: whole, endpoint)
+            let arguments = self.options.arguments(of: side, directory: whole)
+            let (code, errors) = await self.runs.perform(arguments, in: whole) { self.run(of: side, name) }
             // Any other exit code means that the run was ended from outside.
             let status = ExitStatus(rawValue: code) ?? .interrupted
             statuses.append(status)
