@@ -23,18 +23,11 @@ struct LoadCommand<Name: LoadName>: TableCommand {
     @OptionGroup var options: CommandOptions<Self>
 
     func invocation(_ given: inout GivenOptions) -> Invocation {
-        switch Self.name {
-        case .pub: .run(given.mqtt(.pub))
-        case .sub: .run(given.mqtt(.sub))
-        case .pubsub: .run(given.mqtt(.pubsub))
-        case .login: .xmpp(given.xmpp(.login))
-        case .message: .xmpp(given.xmpp(.message))
-        case .ping: .xmpp(given.xmpp(.ping))
-        case .muc: .xmpp(given.xmpp(.muc))
-        case .presence: .xmpp(given.xmpp(.presence))
-        case .register: .xmpp(given.xmpp(.register))
-        default: .run(given.mqtt(.conn))
+        let word = Self.name.word
+        guard Set<CommandName>.xmpp.contains(Self.name), let work = XMPPLoad.Work(rawValue: word) else {
+            return .run(given.mqtt(MQTTOptions.Kind(rawValue: word) ?? .conn))
         }
+        return .xmpp(given.xmpp(work))
     }
 }
 

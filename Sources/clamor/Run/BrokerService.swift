@@ -40,7 +40,10 @@ struct BrokerService {
             for await _ in Signals.stream() { break }
         }
         // A stall ends with it, so that no run waits for the counters of a broker that hangs.
-        self.print(await server.stop())
+        let counters = await server.stop()
+        if !self.options.quiet || self.options.isChild {
+            self.screen.write(counters: counters, isLine: self.options.isChild)
+        }
         return .success
     }
 
@@ -72,12 +75,15 @@ struct BrokerService {
         }
         for await line in lines where line == "counters" { break }
     }
+}
 
-    private func print(_ counters: BrokerCounters) {
+extension ProgressScreen {
+    /// Prints the counts of a server that has ended, for people or as one line.
+    func write(counters: some Encodable, isLine: Bool = false) {
         let encoder = JSONEncoder()
-        encoder.outputFormatting = self.options.isChild ? [.sortedKeys] : [.sortedKeys, .prettyPrinted]
-        guard !self.options.quiet || self.options.isChild, let text = try? encoder.encode(counters) else { return }
-        self.screen.write(String(decoding: text, as: UTF8.self) + "\n")
+        encoder.outputFormatting = isLine ? [.sortedKeys] : [.sortedKeys, .prettyPrinted]
+        guard let text = try? encoder.encode(counters) else { return }
+        self.write(String(decoding: text, as: UTF8.self) + "\n")
     }
 }
 

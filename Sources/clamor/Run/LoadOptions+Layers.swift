@@ -1,3 +1,4 @@
+import DataEncodings
 import LoopContext
 import Transport
 import Workloads
@@ -109,7 +110,7 @@ extension LoadOptions {
         settings.keyFile = tls.keyFile
         settings.firstClientNumber = self.startNumber + 1
         settings.preSharedKey = try tls.psk.map { psk throws(TLSSettingsError) in
-            try TLSPreSharedKey(identity: psk.identity, hexKey: psk.key.map { Self.hex($0) }.joined())
+            try TLSPreSharedKey(identity: psk.identity, hexKey: psk.key.hex)
         }
         settings.keyLogFile = tls.keyLogFile
         if !tls.pins.isEmpty { settings.pinning = try TLSPinning(pins: tls.pins) }
@@ -119,6 +120,4 @@ extension LoadOptions {
         }
         return settings
     }
-
-    private static func hex(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }
 }

@@ -1,5 +1,4 @@
 import FaultProxy
-import Foundation
 import Transport
 import RunResult
 
@@ -32,14 +31,8 @@ struct ProxyService {
         }
         screen.write("listening on \(self.options.host):\(server.port)\n")
         for await _ in Signals.stream() { break }
-        self.print(await server.stop())
+        let counters = await server.stop()
+        if !self.options.quiet { screen.write(counters: counters) }
         return .success
-    }
-
-    private func print(_ counters: ProxyCounters) {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
-        guard !self.options.quiet, let text = try? encoder.encode(counters) else { return }
-        self.screen.write(String(decoding: text, as: UTF8.self) + "\n")
     }
 }

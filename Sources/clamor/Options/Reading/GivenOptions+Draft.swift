@@ -5,13 +5,17 @@ import RunResult
 extension GivenOptions {
     mutating func draft(_ name: String?) -> Invocation {
         let path = self[\.draftFile]
-        let kinds: [AnyOptionKey] = [\.writesDashboard, \.writesWorkflow, \.slurmScenario, \.kubernetesScenario]
-        let given = kinds.filter { self.isGiven($0) }
+        let kinds: [(option: AnyOptionKey, does: String)] = [
+            (\.writesDashboard, "writes a dashboard"), (\.writesWorkflow, "writes a workflow"),
+            (\.slurmScenario, "is followed by the scenario's file"),
+            (\.kubernetesScenario, "is followed by the scenario's file"),
+        ]
+        let given = kinds.filter { self.isGiven($0.option) }
         if let kind = given.first {
             if let other = given.dropFirst().first {
-                self.refuse(other, "writes other files than \(kind); give one of the two")
+                self.refuse(other.option, "writes other files than \(kind.option); give one of the two")
             }
-            if let name { self.refuse(argument: name, "\(kind) \(Self.words(of: kind)); leave one of the two out") }
+            if let name { self.refuse(argument: name, "\(kind.option) \(kind.does); leave one of the two out") }
         }
         let isDivided = self.isGiven(\.slurmScenario) || self.isGiven(\.kubernetesScenario)
         if !isDivided {
@@ -24,14 +28,6 @@ extension GivenOptions {
         }
         if isDivided { return self.dividedDraft(path) }
         return self.readyDraft(name, path)
-    }
-
-    private static func words(of kind: AnyOptionKey) -> String {
-        switch OptionTable[kind].id {
-        case OptionTable[\.writesDashboard].id: "writes a dashboard"
-        case OptionTable[\.writesWorkflow].id: "writes a workflow"
-        default: "is followed by the scenario's file"
-        }
     }
 
     private mutating func readyDraft(_ name: String?, _ path: String?) -> Invocation {

@@ -17,7 +17,13 @@ extension OptionForm<Double> {
     }
 
     static var bytesPerSecond: Self {
-        Self("size/s", fact: { .number($0) }) { text, _ throws(QuantityError) in try FaultText.bytesPerSecond(text) }
+        Self("size/s", fact: { .number($0) }) { (text: String, _: Bool) throws(QuantityError) in
+            let bytes = try? SizeText.parse(text.hasSuffix("/s") ? String(text.dropLast(2)) : text)
+            guard let bytes, (1...1_000_000_000_000).contains(bytes) else {
+                throw QuantityError("'\(text)' is no rate of bytes; write it like 64KiB/s or 1MB/s")
+            }
+            return Double(bytes)
+        }
     }
 }
 
@@ -307,8 +313,8 @@ extension OptionForm<FaultDelay> {
                 if isPlain, let percent = Double(number), percent > 0, percent <= 10_000 {
                     return .share(percent / 100)
                 }
-            } else if let span = try? FaultText.span(text) {
-                return .time(.nanoseconds(span))
+            } else if let span = try? OptionForm<TimeAmount>.span(text) {
+                return .time(span)
             }
             throw QuantityError("'\(text)' is no delay; write it like 20ms or 15%")
         }
@@ -318,8 +324,10 @@ extension OptionForm<FaultDelay> {
 extension OptionForm<FaultStall> {
     static var stall: Self {
         Self("duration@time", fact: { .text("\($0)") }) { (text: String, _: Bool) throws(QuantityError) in
-            let stall = try FaultText.stall(text)
-            return FaultStall(length: .nanoseconds(stall.length), after: .nanoseconds(stall.after))
+            let parts = text.split(separator: "@", omittingEmptySubsequences: false).map(String.init)
+            guard parts.count == 2 else { throw QuantityError("'\(text)' is not a stall; write it like 2s@10s") }
+            let length = try OptionForm<TimeAmount>.span(parts[0])
+            return FaultStall(length: length, after: .nanoseconds(try DurationText.parse(parts[1])))
         }
     }
 }
@@ -328,15 +336,27 @@ extension OptionForm<TimeAmount> {
     static var span: Self {
         Self("duration", schema: .duration, fact: { .nanoseconds($0.nanoseconds) }) {
             (text: String, _: Bool) throws(QuantityError) in
-            .nanoseconds(try FaultText.span(text))
+            try self.span(text)
         }.showing { DurationText.text($0.nanoseconds) }
+    }
+
+    /// Above 0.
+    fileprivate static func span(_ text: String) throws(QuantityError) -> TimeAmount {
+        let span = try DurationText.parse(text)
+        guard span > 0 else { throw QuantityError("'\(text)' is no time; write it like 5ms") }
+        return .nanoseconds(span)
     }
 }
 
 extension OptionForm<ClosedRange<Int>> {
     static var fragment: Self {
         Self("min-max", fact: { .text("\($0)") }) { (text: String, _: Bool) throws(QuantityError) in
-            try FaultText.fragment(text)
+            let bounds = text.split(separator: "-", omittingEmptySubsequences: false).map { Int($0) ?? 0 }
+            guard (1...2).contains(bounds.count), bounds.allSatisfy({ $0 >= 1 }), bounds[0] <= bounds[bounds.count - 1]
+            else {
+                throw QuantityError("'\(text)' is not a span of bytes; write it like 1-7")
+            }
+            return bounds[0]...bounds[bounds.count - 1]
         }
     }
 }

@@ -135,11 +135,10 @@ package struct ScenarioPrinter {
     private func lines(_ given: GivenOptions) -> ScenarioLines {
         let options = self.options
         var lines = ScenarioLines()
-        let words = Redaction.command(given.arguments).filter { $0 != OptionTable[\.printScenario].name }.map(
-            Self.shown
-        )
+        let words = Redaction.command(given.arguments).filter { $0 != OptionTable[\.printScenario].name }
+            .map(ShellWord.quoted)
         lines.comment("Equivalent command: clamor \(words.joined(separator: " "))")
-        let flags = Redaction.command(self.runWords).map { " " + Self.shown($0) }.joined()
+        let flags = Redaction.command(self.runWords).map { " " + ShellWord.quoted($0) }.joined()
         if !flags.isEmpty { lines.comment("Run options, which no file stores: clamor run FILE\(flags)") }
         lines.add("name", .text(options.title ?? options.name))
         if !options.tags.isEmpty { lines.add("tags", .list(options.tags)) }
@@ -197,13 +196,6 @@ package struct ScenarioPrinter {
     private var sections: [String] {
         if let section = self.command.section { return [section] }
         return self.command == .register ? ["registration"] : []
-    }
-
-    /// As a shell takes it.
-    private static func shown(_ word: String) -> String {
-        let isPlain =
-            !word.isEmpty && word.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "_./%+-@:=,".contains($0)) }
-        return isPlain ? word : "'\(word.replacing("'", with: "'\\''"))'"
     }
 
     // MARK: - Proof

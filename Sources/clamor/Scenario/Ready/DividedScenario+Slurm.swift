@@ -6,9 +6,10 @@ extension DividedScenario {
         return self.text(
             of: PackageResources.slurm_mustache,
             [
-                "path": Self.word(self.path), "file": Self.word(file), "scenario": Self.word(scenario),
+                "path": ShellWord.quoted(self.path), "file": ShellWord.quoted(file),
+                "scenario": ShellWord.quoted(scenario),
                 "limit": self.limit, "ending": min(self.ending, 65_535), "hasVariables": !self.variables.isEmpty,
-                "variables": self.variables.map(Self.word),
+                "variables": self.variables.map(ShellWord.quoted),
             ]
         )
     }
@@ -18,13 +19,5 @@ extension DividedScenario {
         // Ten minutes until all have joined and connected.
         let minutes = ((self.length ?? 86_400) + 59) / 60 + 10
         return "\(minutes / 60):\(minutes % 60 < 10 ? "0" : "")\(minutes % 60):00"
-    }
-
-    /// A word of a shell.
-    private static func word(_ word: String) -> String {
-        let isPlain = word.allSatisfy {
-            $0.isASCII && ($0.isLetter || $0.isNumber || "_./%+-@:=,".contains($0))
-        }
-        return isPlain && !word.isEmpty ? word : "'\(word.replacing("'", with: #"'\''"#))'"
     }
 }
