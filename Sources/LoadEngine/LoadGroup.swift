@@ -52,7 +52,10 @@ package struct GroupOutcome: Hashable, Sendable {
 /// A group as its run leads it.
 struct GroupState<Sample: Sendable> {
     let group: LoadGroup<Sample>
+    /// Clients that came up at first, of the shards that have settled.
     var up = 0
+    /// Clients that were up at some time, as of the last sample.
+    var everUp = 0
     var settledShards = 0
     var spentShards = 0
     var operatorsGone = 0
@@ -76,7 +79,7 @@ struct GroupState<Sample: Sendable> {
     var operates: Bool { self.plan.pace != .idle && self.plan.operators > 0 && self.loss == nil }
     /// A shard without operators has nothing to spend.
     var isSpent: Bool { self.spentShards == min(self.shards.count, self.plan.segment.share(of: self.plan.width)) }
-    var outcome: GroupOutcome { GroupOutcome(up: self.up, loss: self.loss) }
+    var outcome: GroupOutcome { GroupOutcome(up: max(self.up, self.everUp), loss: self.loss) }
 
     func tellAll(_ order: ShardOrder) {
         for shard in self.shards { shard.tell(order) }

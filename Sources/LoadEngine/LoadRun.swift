@@ -376,7 +376,7 @@ package actor LoadRun<Observer: RunObserver> {
         var samples: [GroupSample<Observer.Sample>] = []
         for place in self.groups.indices {
             let sample = await self.groups[place].sample()
-            self.groups[place].up = max(self.groups[place].up, sample.facts.reduce(0) { $0 + $1.everUp })
+            self.groups[place].everUp = sample.facts.reduce(0) { $0 + $1.everUp }
             samples.append(sample)
         }
         let now = self.clock.now

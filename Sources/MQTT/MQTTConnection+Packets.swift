@@ -56,8 +56,8 @@ extension MQTTConnection {
         case .releaseAgain:
             self.acknowledge(.pubRel, id)
         case .unknown where type == .pubRec && self.session.pointee.options.version != .v5:
-            // Without PUBREL the peer's flow would never end (3.1.1 §4.3.3).
-            self.acknowledge(.pubRel, id)
+            // Without PUBREL the peer's flow would never end (3.1.1 §4.3.3). An owner that stores flows decides itself.
+            if !self.session.pointee.options.defersReleases { self.acknowledge(.pubRel, id) }
         case .unknown where type == .pubRec:
             if let id = PacketID(rawValue: id) {
                 self.write(.pubRel(PubRel(id, reason: .packetIdentifierNotFound)))

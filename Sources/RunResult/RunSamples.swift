@@ -87,7 +87,8 @@ package struct RunTerms: Sendable {
     }
 
     func stageRecords(_ outcome: RunOutcome) -> [StageRecord] {
-        let load = outcome.loadBegan ?? outcome.ended
+        // The load was to begin a little later, in a run that ended before.
+        let load = min(outcome.loadBegan ?? outcome.ended, outcome.ended)
         var spans: [(name: String, from: NIODeadline, to: NIODeadline, isMeasured: Bool)] = []
         spans.append(("connect", outcome.began, load, false))
         spans += zip(self.stages, outcome.stages).map { ($0.name, $1.lowerBound, $1.upperBound, !$0.isWarmup) }
