@@ -76,7 +76,10 @@ struct GroupState<Sample: Sendable> {
     var isFinished: Bool { self.finishedShards == self.shards.count }
     var areOperatorsGone: Bool { self.operatorsGone == self.shards.count }
     /// Whether its operations can end and it has operators to carry them out.
-    var operates: Bool { self.plan.pace != .idle && self.plan.operators > 0 && self.loss == nil }
+    var operates: Bool {
+        let isGone = self.loss != nil && self.loss != .everyListenerFailed
+        return self.plan.pace != .idle && self.plan.operators > 0 && !isGone
+    }
     /// A shard without operators has nothing to spend.
     var isSpent: Bool { self.spentShards == min(self.shards.count, self.plan.segment.share(of: self.plan.width)) }
     var outcome: GroupOutcome { GroupOutcome(up: max(self.up, self.everUp), loss: self.loss) }
@@ -101,7 +104,8 @@ struct GroupState<Sample: Sendable> {
             return facts.contains { $0.connectsBegun > 0 } ? .everyConnectFailed : nil
         }
         let (operators, all) = (self.plan.ownOperators, self.plan.ownClients)
-        guard self.plan.pace != .idle else { return nil }
+        // A segment may have a few clients of many.
+        guard self.plan.pace != .idle, self.plan.segment.count == 1 else { return nil }
         if operators > 0, facts.reduce(0, { $0 + $1.failedOperators }) == operators { return .everyOperatorFailed }
         let hasListeners = operators < all && facts.reduce(0, { $0 + $1.failedListeners }) < all - operators
         return operators == all || hasListeners ? nil : .everyListenerFailed

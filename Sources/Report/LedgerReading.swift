@@ -245,9 +245,12 @@ extension LedgerReading {
 
     private mutating func noteDue(_ lane: Int, _ at: Int64, _ count: UInt64) -> Bool {
         let place = self.published.fates.count - 1
-        guard place >= 0, lane < Self.stageLimit else { return false }
+        guard place >= 0, lane < 2 + self.ledger.places.stages.count else { return false }
         let fate = self.published.fates[place]
-        guard count > 0, count <= fate.assigned + fate.neverSent - fate.dues.messages else { return false }
+        // Few lanes: what was sent, and what was not, in the stages and beside them.
+        guard fate.dues.count < 2 * (2 + self.ledger.places.stages.count), count > 0,
+            count <= fate.assigned + fate.neverSent - fate.dues.messages
+        else { return false }
         self.published.fates[place].dues.append(DueMark(lane: lane, count: count, last: at))
         return true
     }

@@ -25,9 +25,18 @@ extension Reconciliation {
     }
 
     /// The deliveries of those rows that did not come: lost ones failed, and the others are outstanding.
-    package func absent(_ places: LedgerPlaces, hasGroups: Bool, hasFrom: Bool? = nil) -> [AbsentValues] {
+    ///
+    /// `clockError`: by which the clocks of several hosts may differ, in nanoseconds.
+    package func absent(
+        _ places: LedgerPlaces,
+        hasGroups: Bool,
+        hasFrom: Bool? = nil,
+        clockError: Int64 = 0
+    ) -> [AbsentValues] {
         let hasFrom = hasFrom ?? self.crossesGroups(places)
-        return self.absent(places.stages) { places.labels($0, qos: $1, hasGroup: hasGroups, hasFrom: hasFrom) }
+        return self.absent(places.stages, clockError: clockError) {
+            places.labels($0, qos: $1, hasGroup: hasGroups, hasFrom: hasFrom)
+        }
     }
 
     /// The same with labels of another kind.
@@ -35,6 +44,7 @@ extension Reconciliation {
     /// No message was due later than the last one of its publisher and stage, so no age is too high.
     package func absent(
         _ stages: [LedgerPlaces.Stage],
+        clockError: Int64 = 0,
         labels: (_ label: Int, _ qos: UInt8) -> Labels
     ) -> [AbsentValues] {
         guard let ended = self.ended else { return [] }
@@ -45,7 +55,7 @@ extension Reconciliation {
             let stage = stages.indices.contains(place) ? stages[place] : nil
             let isMeasured = stage?.isMeasured ?? (delivery.lane == MetricLane.measured)
             let labels = labels(delivery.label, delivery.qos)
-            let age = ended - min(ended, delivery.last)
+            let age = max(0, ended - min(ended, delivery.last) - clockError)
             var own = all[key] ?? AbsentValues(labels: labels, stage: stage?.name, isMeasured: isMeasured)
             own.values.record(age, count: delivery.lost, as: .failed)
             own.values.record(age, count: delivery.outstanding, as: .outstanding)

@@ -32,7 +32,7 @@ package struct RunLaws {
 
     private init(figuresOf record: RunRecord) { self.record = record }
 
-    /// Rates of segments, and of lanes of a decoder, are of spans of their own.
+    /// Segments, and the lanes of a decoder, have spans of their own, of which rates, means and stages are.
     private var isWhole: Bool { self.record.segment.merged == nil && !self.record.isOfDecoders }
 
     /// The same for a directory, with the files that are written second by second.
@@ -76,7 +76,9 @@ package struct RunLaws {
             self.expect(counted <= most, "\(name): \(rate)/s for \(seconds) s are more than its value \(reading.value)")
         case .gauge(let reading):
             // The mean of the host is over the whole run, and its extremes are of whole seconds.
-            guard !metric.name.hasPrefix("host_"), let least = reading.min, let most = reading.max else { return }
+            guard self.isWhole, !metric.name.hasPrefix("host_"), let least = reading.min, let most = reading.max else {
+                return
+            }
             let inner = [reading.value, reading.mean, reading.median].compactMap(\.self)
             let slack = Swift.max(abs(least), abs(most)) * 1e-6
             let isInside = inner.allSatisfy { $0 >= least - slack && $0 <= most + slack }
@@ -215,7 +217,7 @@ package struct RunLaws {
     }
 
     private mutating func checkTimes() {
-        guard let length = self.record.durationSeconds, !self.record.isOfDecoders else { return }
+        guard let length = self.record.durationSeconds, self.isWhole else { return }
         var end = 0.0
         for stage in self.record.stages {
             self.expect(

@@ -203,6 +203,8 @@ struct ThresholdTests {
         _ = catalog.counter("delivery_lost", ["qos": "0"])
         #expect(try problem("delivery_lost rate < 1/s")?.hasSuffix("and has no rate; use count") == true)
         #expect(try problem("errors rate < 1/s") == nil)
+        _ = catalog.gauge("clients", ["state": "connected"])
+        #expect(try problem("clients rate < 1/s")?.hasSuffix("a level has no rate; use max or mean") == true)
     }
 
     @Test("a run without an error has the rate 0 of errors, and of no other counter")

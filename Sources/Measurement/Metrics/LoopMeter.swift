@@ -99,7 +99,8 @@ public final class LoopMeter {
     ) {
         guard count > 0 else { return }
         let lane = id.isWholeRun ? self.present.pointee : lane
-        self.unanswered[id.index * self.lanes + lane, default: Unanswered()].record(age, count: count, as: end)
+        self.unanswered[id.index * self.lanes + lane, default: Unanswered()]
+            .record(max(0, age), count: count, as: end)
     }
 
     /// Adds to a counter, in nanoseconds if its unit is seconds.

@@ -241,7 +241,10 @@ extension Threshold {
                 if case .duration(let values) = reading.value { sum + Double(part(values.unanswered)) } else { sum }
             }
         }
-        let names = ["connect_lag", "reconnects", "publish_offered", "stanza_offered", "subscribe_duration"]
+        let names = [
+            "connect_lag", "reconnects", "publish_offered", "stanza_offered", "subscribe_duration",
+            "subscription_churn_done", "subscription_churn_failed", "subscription_churn_unfinished",
+        ]
         let unfinished = ["reconnect_duration", "subscribe_duration"].reduce(0) { $0 + unanswered($1, \.ages.count) }
         let operations = names.reduce(unfinished) { $0 + total($1) }
         let counters = ["publish_outstanding", "stanza_outstanding", Self.lostRequests, "requests_outstanding"]

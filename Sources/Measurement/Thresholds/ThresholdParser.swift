@@ -216,6 +216,8 @@ extension Threshold {
         case .rate where Self.settled.contains(self.name):
             let words = "\(self.name) is known when the run has ended, and has no rate; use count"
             return ThresholdError(self.expression, words)
+        case .rate where catalog.gauges.contains { $0.name == self.name }:
+            return ThresholdError(self.expression, "a level has no rate; use max or mean")
         case .rate where isDuration: return ThresholdError(self.expression, "a duration has no rate; use count")
         case nil where isDuration: return ThresholdError(self.expression, "a duration needs a field, such as p99")
         case .percentile(let percent) where !isDuration && !(percent == 50 && self.isSingle(in: catalog)):

@@ -77,7 +77,17 @@ struct JoinedLedgers {
     }
 
     /// Deliveries that did not come.
-    var absent: [AbsentValues] { self.delivery?.absent(self.places, hasGroups: self.groups != [nil]) ?? [] }
+    ///
+    /// Without a known difference of the clocks nothing is known of their ages.
+    var absent: [AbsentValues] {
+        let error: Int64
+        switch self.agreement {
+        case .unknown: error = .max
+        case .within(let seconds): error = Int64(bounded: seconds * 1e9)
+        case nil: error = 0
+        }
+        return self.delivery?.absent(self.places, hasGroups: self.groups != [nil], clockError: error) ?? []
+    }
 
     var problems: [Verdict.Reason] {
         let clocks: [Verdict.Reason]

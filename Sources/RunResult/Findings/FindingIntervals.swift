@@ -81,7 +81,7 @@ struct FindingIntervals {
     /// Operations were due in that time, it began a second or more before the load ended, and the server had some of
     /// them: clients that cannot send make no silence. In closed loop all clients wait where no operation is due.
     func silentSecond(of record: RunRecord) -> Int? {
-        guard record.books.contains(where: { $0.outstanding ?? 0 > $0.notSent ?? 0 }),
+        guard record.books.contains(where: { $0.outstanding ?? 0 > 0 }),
             let offered = self.sum(self.columns("publish_offered", "stanza_offered")),
             let load = self.all.last(where: \.isLoad)?.end
         else { return nil }
@@ -96,6 +96,10 @@ struct FindingIntervals {
         let isOpen = paced.isEmpty || paced.contains { $0["pacing"] != "closed" || $0["think_seconds"] != nil }
         let due = self.all.indices.filter { offered[$0] > 0 || !isOpen && self.all[$0].isLoad }
         guard let first = due.first(where: { $0 > loud }) else { return nil }
+        // Clients that are connected may hold their messages back themselves.
+        let isOwed = record.books.contains { $0.outstanding ?? 0 > $0.notSent ?? 0 }
+        let up = self.sum(self.columns("clients")) ?? []
+        guard isOwed || !up.isEmpty && up[first...].allSatisfy({ !($0 > 0) }) else { return nil }
         let start = self.all[first].start
         return start <= load - 1 ? Int(bounded: start) : nil
     }

@@ -90,8 +90,14 @@ extension ClientLife {
     /// A connect that is tried again is one operation: its last attempt alone is recorded.
     func recordUnconnected(_ place: Int, as end: UnansweredEnd) {
         guard !self.clients[place].isLoggedIn else { return self.recordNotUp(place, as: end) }
-        let (age, id) = (self.context.now - self.clients[place].begun, self.connectMetrics(place).total)
-        self.meter.recordUnanswered(id, age.nanoseconds, lane: MetricLane.measured, as: end)
+        let age = self.age(since: self.clients[place].begun, end)
+        self.meter.recordUnanswered(self.connectMetrics(place).total, age, lane: MetricLane.measured, as: end)
+    }
+
+    /// The age of an operation without an answer: now if it failed, and at the end of the drain if it is outstanding.
+    func age(since begin: NIODeadline, _ end: UnansweredEnd) -> Int64 {
+        let now = self.context.now
+        return ((end == .outstanding ? min(now, self.shard.drainEnded ?? now) : now) - begin).nanoseconds
     }
 
     /// The login has ended; `session` is its duration.

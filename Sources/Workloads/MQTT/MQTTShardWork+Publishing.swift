@@ -345,6 +345,7 @@ extension MQTTShardWork {
         as end: UnansweredEnd,
         isWritten: Bool = true
     ) {
+        let now = end == .outstanding ? min(now, self.shard.drainEnded ?? now) : now
         let lane = self.shard.times.lane(publish.due)  // The workload's copy is as old as the last read.
         let (response, service) = (ids.pointee.response, ids.pointee.service)
         let isSecondOnly = publish.qos == .atLeastOnce || publish.isReceived

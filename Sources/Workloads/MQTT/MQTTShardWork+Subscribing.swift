@@ -33,7 +33,7 @@ extension MQTTShardWork {
 
     package func recordNotUp(_ place: Int, as end: UnansweredEnd) {
         guard self.isSubscribing(place) else { return }
-        let age = (self.context.now - self.clients[place].own.subscribeSent).nanoseconds
+        let age = self.age(since: self.clients[place].own.subscribeSent, end)
         self.meter.recordUnanswered(self.metrics.subscribe, age, lane: MetricLane.measured, as: end)
     }
 

@@ -122,8 +122,7 @@ extension MQTTShardWork {
     private func recordUnanswered(_ turn: SubscriptionTurn, as end: UnansweredEnd) {
         guard let churn = self.metrics.subscriptionChurn else { return }
         let (id, since) = turn.isSubscribed ? (churn.unsubscribed, turn.sent) : (churn.subscribed, turn.due)
-        let age = (self.context.now - since).nanoseconds
-        self.meter.recordUnanswered(id, age, lane: self.shard.times.lane(turn.due), as: end)
+        self.meter.recordUnanswered(id, self.age(since: since, end), lane: self.shard.times.lane(turn.due), as: end)
     }
 
     private func turnFailed(_ kind: String, _ words: String) {

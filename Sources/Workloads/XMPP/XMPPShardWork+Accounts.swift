@@ -180,9 +180,9 @@ extension XMPPShardWork {
             self.accounts[place].due != .distantPast
         else { return }
         self.accounts[place].isCounted = true
-        let age = (self.context.now - self.accounts[place].due).nanoseconds
         func record(_ end: UnansweredEnd) {
             guard let ids = self.metrics.ping else { return }
+            let age = self.age(since: self.accounts[place].due, end)
             self.meter.recordUnanswered(ids.response, age, lane: MetricLane.measured, as: end)
         }
         switch self.accounts[place].fate {

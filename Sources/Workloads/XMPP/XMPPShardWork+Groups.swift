@@ -256,7 +256,7 @@ extension XMPPShardWork {
             groups.givenUp += 1
             guard let ids = self.metrics.fanOut?.receivers else { continue }
             let due = self.due(place, of: sequence)
-            let age = Int64(self.context.now.uptimeNanoseconds) - due.last
+            let age = self.age(since: .uptimeNanoseconds(UInt64(max(0, due.last))), end)
             for id in flight.isUnheard ? [ids.first, ids.last] : [ids.last] {
                 self.meter.recordUnanswered(id, age, lane: due.lane, as: end)
             }

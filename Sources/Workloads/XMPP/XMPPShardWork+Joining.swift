@@ -70,7 +70,7 @@ extension XMPPShardWork {
 
     package func recordNotUp(_ place: Int, as end: UnansweredEnd) {
         guard let groups = self.groups, let ids = self.metrics.fanOut else { return }
-        let age = (self.context.now - groups.members[place].asked).nanoseconds
+        let age = self.age(since: groups.members[place].asked, end)
         self.meter.recordUnanswered(ids.joined, age, lane: MetricLane.measured, as: end)
     }
 

@@ -128,8 +128,8 @@ extension XMPPShardWork {
         if let ids = self.metrics.ping {
             let end: UnansweredEnd = error != .timedOut && isOwnEnd ? .outstanding : .failed
             let lane = self.shard.times.lane(ping.due)
-            self.meter.recordUnanswered(ids.response, (now - ping.due).nanoseconds, lane: lane, as: end)
-            self.meter.recordUnanswered(ids.service, (now - ping.written).nanoseconds, lane: lane, as: end)
+            self.meter.recordUnanswered(ids.response, self.age(since: ping.due, end), lane: lane, as: end)
+            self.meter.recordUnanswered(ids.service, self.age(since: ping.written, end), lane: lane, as: end)
         }
         if error == .timedOut {
             self.books.timedOut += 1
