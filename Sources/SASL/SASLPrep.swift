@@ -1,5 +1,3 @@
-import Foundation
-
 /// Prepares user names and passwords, so that the same characters are the same bytes on both sides.
 ///
 /// Spec: RFC 4013. A user name is a query string (RFC 5802 §5.1), which may have characters newer than Unicode 3.2 (RFC
@@ -67,7 +65,7 @@ package enum SASLPrep {
             let isSpace = scalar.value != 0x200B && tables.spaces.contains(scalar.value)
             mapped.unicodeScalars.append(isSpace ? " " : scalar)
         }
-        return Array(mapped.precomposedStringWithCanonicalMapping.utf8)
+        return Array(mapped._nfcCodeUnits)
     }
 
     /// The first character that breaks RFC 3454 §6.
