@@ -189,6 +189,25 @@ struct UnansweredTests {
         #expect(row.received == 40)
     }
 
+    @Test("answers behind the end of the drain change no end", arguments: [QoS.atLeastOnce, .exactlyOnce])
+    func behindTheDrain(_ qos: QoS) throws {
+        let run = try MQTTVirtualRun(
+            .init(
+                qualities: [qos],
+                rate: 10,
+                duration: .seconds(2),
+                drain: .seconds(1),
+                latency: .milliseconds(qos == .atLeastOnce ? 1_600 : 800)
+            )
+        )
+        run.perform()
+        let books = try self.checkEnds(run, qos, isHung: run.wasAborted)
+        // Answers take 3.2 s: the first of 20 comes after the drain.
+        #expect(books.offered == 20 && books.acked == 0 && books.outstanding == 20)
+        #expect(run.values("publish_ack_duration", Self.leg(qos)).unanswered.ages.max ?? 0 <= 3_110_000_000)
+        #expect(try run.judge("error_rate == 0").state == .broken)
+    }
+
     /// PUBACK 0x10, No matching subscribers (MQTT 5.0 §3.4.2.1), where one matches.
     @Test("what a server admits is lost, and not once the subscriber has left", arguments: [false, true])
     func admits(isLate: Bool) throws {

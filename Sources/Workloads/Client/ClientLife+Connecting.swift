@@ -100,6 +100,11 @@ extension ClientLife {
         return ((end == .outstanding ? min(now, self.shard.drainEnded ?? now) : now) - begin).nanoseconds
     }
 
+    /// Whether an answer to the client comes after the end of the drain, where it changes no end.
+    func isLate(_ place: Int, _ now: NIODeadline) -> Bool {
+        self.isEndedByRun(place) && self.shard.drainEnded.map { now > $0 } ?? false
+    }
+
     /// The login has ended; `session` is its duration.
     func recordLogin(_ place: Int, session: TimeAmount, now: NIODeadline) {
         self.clients[place].isLoggedIn = true

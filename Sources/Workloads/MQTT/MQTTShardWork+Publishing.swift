@@ -240,6 +240,7 @@ extension MQTTShardWork {
         }
         // It has already been counted as timed out; a late answer is no acknowledgement.
         if timedOut { return }
+        if self.isLate(place, now) { return self.answeredLate(place, type, publish, isFinal: finished, now: now) }
         let flight = self.flight(place, publish)
         let ids = self.ids(publish.qos, stream: flight.stream)
         let response = (now - publish.due).nanoseconds
@@ -273,6 +274,26 @@ extension MQTTShardWork {
         self.noteKnown(place, flight)
         if response > self.tallies[place].longestAckNanoseconds {
             self.tallies[place].longestAckNanoseconds = response
+        }
+    }
+
+    /// The publish was outstanding when the drain ended, and stays so.
+    @inline(never)
+    private func answeredLate(
+        _ place: Int,
+        _ type: PacketType,
+        _ publish: InFlightPublish,
+        isFinal: Bool,
+        now: NIODeadline
+    ) {
+        var publish = publish
+        publish.isReceived = type == .pubComp
+        if isFinal { return self.noteAbandoned(place, publish, .connectionLost(timedOutBefore: false), now: now) }
+        let (ids, lane) = (
+            self.ids(publish.qos, stream: self.flight(place, publish).stream), self.shard.times.lane(publish.due)
+        )
+        for (id, since) in [(ids.pointee.response.first, publish.due), (ids.pointee.service.first, publish.written)] {
+            self.meter.recordUnanswered(id, self.age(since: since, .outstanding), lane: lane, as: .outstanding)
         }
     }
 

@@ -74,6 +74,7 @@ extension XMPPShardWork {
         guard token < UInt64(self.clients[place].own.slots.count), let ids = self.metrics.ping,
             let operation = self.metrics.operation
         else { return }
+        if self.isLate(place, now) { return self.unanswered(place, token, .connectionLost, now: now) }
         let ping = self.clients[place].own.slots[Int(token)]
         self.free(place, Int32(token))
         let response = (now - ping.due).nanoseconds
