@@ -43,6 +43,11 @@ package struct PublishExceptions: Sendable {
     package var neverSent: [DueMark] = []
 
     package init() {}
+
+    /// Ends a lane: its messages are those before this sequence number that no earlier lane has.
+    package mutating func end(_ lane: Int, before sequence: UInt64, last: Int64) {
+        self.ended.add(sequence - self.ended.messages, lane: lane, last: last)
+    }
 }
 
 extension PublisherFate {

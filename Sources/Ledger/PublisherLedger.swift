@@ -72,9 +72,7 @@ package struct PublisherLedger: ~Copyable {
     private mutating func begin(_ lane: Int, _ index: Int) {
         let row = self.rows.base[index]
         if row.next > 0 {
-            let before = self.exceptions[index]?.ended.messages ?? 0
-            self.exceptions[index, default: PublishExceptions()].ended
-                .add(row.next - before, lane: row.lane, last: row.last)
+            self.exceptions[index, default: PublishExceptions()].end(row.lane, before: row.next, last: row.last)
         }
         self.rows.base[index].lane = lane
     }

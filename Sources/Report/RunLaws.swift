@@ -1,4 +1,3 @@
-import Foundation
 package import Measurement
 
 /// Relations between the figures of a result that hold whatever the server did.
@@ -6,7 +5,7 @@ package import Measurement
 /// A result that breaks one has a wrong figure: by a fault of the program, or because a file was changed.
 package struct RunLaws {
     private let record: RunRecord
-    /// What breaks a law, a line each.
+    /// The laws that do not hold, a line each.
     package private(set) var broken: [String] = []
 
     /// The laws of the record alone.
@@ -21,7 +20,7 @@ package struct RunLaws {
         self.checkJudgements()
     }
 
-    /// What is wrong with the durations of a record, each by its own histogram.
+    /// The faults of a record's durations: each is compared with its own histogram.
     package static func wrongDurations(of record: RunRecord) -> [String] {
         var laws = RunLaws(figuresOf: record)
         for metric in record.metrics {
@@ -70,7 +69,7 @@ package struct RunLaws {
             self.expect(reading.value >= 0 && reading.value.isFinite, "\(name) is \(reading.value)")
             guard self.isWhole, let rate = reading.rate, let seconds = self.seconds(of: metric.labels[Labels.stage])
             else { return }
-            // What came outside the measured phase is in the value, and not in the rate.
+            // Operations outside the measured phase are in the value, and not in the rate.
             let counted = rate * seconds
             let most = reading.value * 1.000_001 + 1
             self.expect(counted <= most, "\(name): \(rate)/s for \(seconds) s are more than its value \(reading.value)")
@@ -298,7 +297,7 @@ package struct RunLaws {
             case .duration(let reading):
                 guard let all = reading.decodedHistogram() else { continue }
                 let logged = histograms[series] ?? Histogram()
-                let isSame = DurationLayout.counts(all) == DurationLayout.counts(logged)
+                let isSame = Self.buckets(all) == Self.buckets(logged)
                 self.expect(isSame, "latency.hlog has \(logged.count) of \(all.count) \(Self.name(metric)), or others")
             case .counter(let reading) where metric.unit != "seconds" && !metric.name.hasPrefix("server_"):
                 guard let counted = counters[series] else { continue }
@@ -310,11 +309,8 @@ package struct RunLaws {
             }
         }
     }
-}
 
-/// The buckets of a histogram, for comparison.
-private enum DurationLayout {
-    static func counts(_ histogram: Histogram) -> [Int64: UInt64] {
+    private static func buckets(_ histogram: Histogram) -> [Int64: UInt64] {
         var counts: [Int64: UInt64] = [:]
         histogram.forEachBucket { counts[$0] = $1 }
         return counts

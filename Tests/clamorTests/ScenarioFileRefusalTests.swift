@@ -472,4 +472,19 @@ struct ScenarioFileRefusalTests {
             #expect(lines == ["\(path):\(words)"])
         }
     }
+
+    @Test("nothing of an included file outside the directory is shown", arguments: ["../shadow", "PARENT/shadow"])
+    func outside(_ include: String) throws {
+        let folder = try ScratchFolder()
+        _ = try folder.write("root:hash-7:19000:0\nkey-8: hash-9\n", to: "shadow")
+        try FileManager.default.createDirectory(atPath: folder.path("own"), withIntermediateDirectories: true)
+        let given = include.replacingOccurrences(of: "PARENT", with: folder.path(""))
+        let path = try folder.write("include: \(given)\ngroups: { a: {} }\n", to: "own/main.yaml")
+        guard case .wrong(let lines) = Invocation.parse(["run", path]) else {
+            Issue.record("is taken")
+            return
+        }
+        #expect(!lines.isEmpty)
+        for word in ["root", "hash-7", "key-8", "hash-9"] { #expect(!lines.joined().contains(word), "\(lines)") }
+    }
 }

@@ -1,7 +1,7 @@
 package import NIOCore
 import NIOPosix
 
-/// What serves accepted connections, on an event loop of its own.
+/// An event loop with the server that it runs; accepted connections are served on it.
 package final class ServingLoop<Server>: Sendable {
     private let group: MultiThreadedEventLoopGroup
     private let server: NIOLoopBound<Server>
@@ -42,7 +42,7 @@ package final class ServingLoop<Server>: Sendable {
             .serverChannelOption(.maxMessagesPerRead, value: 64)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.maxMessagesPerRead, value: 1)
-            // What was sent before a FIN is still served, and what the other side still sends comes through.
+            // Requests sent before a FIN are still served, and bytes that the other side still sends come through.
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             // Writable means that at most one byte is pending, so a client's output is written one write at a time.
             .childChannelOption(.writeBufferWaterMark, value: .init(low: 1, high: 1))

@@ -61,7 +61,7 @@ extension ClientLife {
 
     /// Notes when the client's next messages were due, for the ages of deliveries that do not come.
     ///
-    /// Messages to several audiences are noted one by one, with their rows.
+    /// The rows of messages to several audiences have due times of their own, which the ledger reads instead.
     func noteDue(_ place: Int, _ batch: OperationBatch) {
         let (lane, last) = (batch.lane(batch.firstDue), batch.due(batch.count - 1))
         if lane != Int(self.clients[place].lane) || lane != batch.lane(last) { self.beginLane(place, batch) }
@@ -74,12 +74,11 @@ extension ClientLife {
         batch.forEach { index, due in
             let lane = UInt16(batch.lane(due))
             if lane != self.clients[place].lane {
-                let own = self.exceptions[place, default: PublishExceptions()].ended.messages
-                self.exceptions[place, default: PublishExceptions()].ended.add(
-                    first + UInt64(index) - own,
-                    lane: Int(self.clients[place].lane),
-                    last: Int64(self.clients[place].lastDue.uptimeNanoseconds)
-                )
+                let (own, before) = (self.clients[place], first + UInt64(index))
+                if before > 0 {
+                    let last = Int64(own.lastDue.uptimeNanoseconds)
+                    self.exceptions[place, default: PublishExceptions()].end(Int(own.lane), before: before, last: last)
+                }
                 self.clients[place].lane = lane
             }
             self.clients[place].lastDue = due

@@ -1,7 +1,7 @@
 import Foundation
 
 extension CommandName {
-    /// What help and manual pages say of a command beside its options.
+    /// The texts of help and manual pages about a command, without those of its options.
     private struct Words: Decodable {
         let title: String
         let abstract: String

@@ -166,7 +166,7 @@ struct GivenOptions {
         for option in options where self.isGiven(option) { self.refuse(option, words) }
     }
 
-    /// The same of all options with a trait.
+    /// Refuses each option with this trait that was given.
     mutating func refuse(with trait: OptionTrait, because words: OptionWords) {
         for spec in self.given(with: trait) { self.refuse(spec, words) }
     }
@@ -177,7 +177,7 @@ struct GivenOptions {
         self.refuse(option, words)
     }
 
-    /// What `read` makes of an option's value; a problem with it is reported as one of the option.
+    /// The value that `read` returns; its error is reported as a problem of the option.
     mutating func reading<Value>(
         _ option: AnyOptionKey,
         _ read: () throws(QuantityError) -> Value?

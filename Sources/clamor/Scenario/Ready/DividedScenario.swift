@@ -39,7 +39,7 @@ struct DividedScenario {
         return trimmed.isEmpty ? "clamor" : "clamor-\(trimmed)"
     }
 
-    /// A template with what all engines are told, and `values` beside it.
+    /// A template filled with the name, the number of segments, and `values`.
     func text(of template: [UInt8], _ values: [String: Any]) -> String {
         ProgramTemplate.text(template, values.merging(["name": self.name, "segments": self.segments]) { $1 })
     }
