@@ -223,6 +223,17 @@ struct EngineDraftTests {
                 + "all pods"
         ),
         Refusal(
+            flags: "--slurm FILE --segments 3 --set PW=s3cret",
+            text: load.replacing("clients: 30", with: #"username: me, password: "${PW}", clients: 30"#),
+            answer: "--set: PW would be readable in the file; put it into the environment, here and of sbatch"
+        ),
+        Refusal(
+            flags: "--kubernetes FILE --segments 3 --set PW=s3cret",
+            text: load.replacing("clients: 30", with: #"username: me, password: "${PW}", clients: 30"#),
+            answer: "--set: PW would be readable in the file; put it into the environment, here and, from a Secret, of "
+                + "all pods"
+        ),
+        Refusal(
             flags: "--slurm FILE --segments 3 --set RATTE=9/s",
             answer: "--set: FILE has no ${RATTE}; it has ${NAME}, ${RATE}"
         ),

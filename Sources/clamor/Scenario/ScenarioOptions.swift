@@ -13,6 +13,8 @@ package struct ScenarioOptions: Sendable {
     package var bridged = false
     /// The scenario is only explained, not run.
     package var isCheck = false
+    /// Names of the variables in values that are secret.
+    package var secretVariables: Set<String> = []
 
     package init(name: String, common: LoadOptions, groups: [ScenarioGroup]) {
         self.name = name

@@ -71,8 +71,10 @@ package struct ScenarioReader {
         let options = reader.read(text, source, &overrides)
         guard var options, reader.problems.isEmpty else { return .wrong(reader.lines) }
         let command = options.common.redactedCommand
-        let secrets = reader.variables.secrets
-        options.common.redactedCommand = command.map { Redaction.hideSetting($0, where: secrets.contains) }
+        options.secretVariables = reader.variables.secrets
+        options.common.redactedCommand = command.map {
+            Redaction.hideSetting($0, where: options.secretVariables.contains)
+        }
         return .scenario(options)
     }
 

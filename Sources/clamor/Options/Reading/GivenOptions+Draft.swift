@@ -51,7 +51,7 @@ extension GivenOptions {
     private mutating func dividedDraft(_ path: String?) -> Invocation {
         let isSlurm = self.isGiven(\.slurmScenario)
         let option: AnyOptionKey = isSlurm ? \OptionTable.slurmScenario : \OptionTable.kubernetesScenario
-        self.checkSecrets(isSlurm)
+        self.checkSecrets(isSlurm) { Redaction.hideVariable($0) != $0 }
         guard let file = self[\.slurmScenario] ?? self[\.kubernetesScenario], let count = self[\.segmentCount],
             self.problems.isEmpty
         else { return .text("") }
@@ -60,6 +60,7 @@ extension GivenOptions {
         case .coordinate(let options): scenario = options.scenario
         case let other: return other
         }
+        self.checkSecrets(isSlurm) { scenario.secretVariables.contains(String($0.prefix { $0 != "=" })) }
         guard self.problems.isEmpty, let bytes = self.contents(of: file, for: option) else { return .text("") }
         let divided = DividedScenario(
             path: file,
@@ -79,10 +80,9 @@ extension GivenOptions {
     }
 
     /// Files that are written for others to see hold no secrets.
-    private mutating func checkSecrets(_ isSlurm: Bool) {
+    private mutating func checkSecrets(_ isSlurm: Bool, where isSecret: (String) -> Bool) {
         let place = isSlurm ? "here and of sbatch" : "here and, from a Secret, of all pods"
-        for (index, word) in (self[\.variables] ?? []).enumerated()
-        where Redaction.hideVariable(word) != word {
+        for (index, word) in (self[\.variables] ?? []).enumerated() where isSecret(word) {
             let name = word.prefix { $0 != "=" }
             self.refuse(
                 \.variables,
