@@ -13,9 +13,21 @@ extension RunRecord {
             return Self.words(unanswered, of: sum(\.offered), "messages", singular: "was not \(end)", "were not \(end)")
         }
         let owed = sum(\.deliveryOutstanding)
-        guard owed > 0 else { return nil }
-        let end = "not come when the drain ended"
-        return Self.words(owed, of: sum(\.expected), "deliveries", singular: "had \(end)", "had \(end)")
+        if owed > 0 {
+            let end = "not come when the drain ended"
+            return Self.words(owed, of: sum(\.expected), "deliveries", singular: "had \(end)", "had \(end)")
+        }
+        let turns = self.turns
+        guard turns.outstanding > 0 else { return nil }
+        let noun = "changes of subscriptions"
+        return Self.words(turns.outstanding, of: turns.due, noun, singular: "was not answered", "were not answered")
+    }
+
+    /// The SUBSCRIBE and UNSUBSCRIBE packets of a subscription churn, with the turns that were not begun.
+    var turns: (due: UInt64, outstanding: UInt64) {
+        self.whole("subscription_churn_duration").compactMap(\.duration).reduce((0, 0)) { sum, leg in
+            (sum.0 &+ leg.count, sum.1 &+ (leg.unanswered?.outstanding ?? 0))
+        }
     }
 
     private static func words(

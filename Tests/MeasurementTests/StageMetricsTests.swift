@@ -231,7 +231,8 @@ struct StageMetricsTests {
     @Test(
         "what is settled at the end belongs to no stage",
         arguments: [
-            "publish_outstanding", "stanza_outstanding", "delivery_expected", "delivery_received", "delivery_lost",
+            "publish_failed", "publish_outstanding", "stanza_failed", "stanza_outstanding",
+            "delivery_expected", "delivery_received", "delivery_lost",
             "delivery_outstanding", "delivery_missing", "delivery_gaps", "delivery_duplicated", "delivery_overlap",
             "delivery_reordered",
         ]

@@ -37,7 +37,8 @@ struct ThresholdTests {
         source.counter("publish_sent", ["qos": "1"], 500, rate: 20_000)
         source.counter("publish_offered", ["qos": "0"], 1497)
         source.counter("delivery_lost", ["qos": "0"], 0)
-        source.counter("errors", ["kind": "reset"], 3)
+        source.counter("publish_failed", ["qos": "1"], 3)
+        source.counter("errors", ["kind": "reset"], 9)
         let gauge = GaugeReading(value: 5, min: 1, mean: 3, max: 7)
         source.metrics.append(("clients", MetricReading(labels: ["state": "connected"], value: .gauge(gauge))))
         return source

@@ -153,8 +153,8 @@ struct ThresholdStateTests {
         return Source(
             values: values,
             counters: [
-                "publish_offered": 100, "publish_outstanding": 2, "errors": 1, "delivery_lost": 3,
-                "delivery_outstanding": 4,
+                "publish_offered": 100, "publish_failed": 1, "publish_outstanding": 2, "errors": 7,
+                "delivery_lost": 3, "delivery_outstanding": 4,
             ]
         )
     }()

@@ -31,6 +31,26 @@ struct SilentServerTests {
         }
     }
 
+    /// Nothing but a churn of subscriptions, answered for 19 s, with 30 turns that were not begun.
+    private static func turns(outstanding: UInt64, rate: Double = 10) -> FindingRun {
+        var run = FindingRun()
+        run.record.plan["subscription_churn_rate"] = .number(rate)
+        run.set("subscription_churn_done", [:], .counter) { (1..<20).contains($0) ? 10 : 0 }
+        var values = DurationValues()
+        values.answered.record(1_000_000, count: 380)
+        values.unanswered.record(2_000_000_000, count: outstanding, as: .outstanding)
+        guard let reading = DurationReading(values, isEncoded: true) else { return run }
+        run.record.metrics += [
+            Metric(duration: "subscription_churn_duration", labels: ["leg": "suback"], reading: reading),
+            Metric(
+                name: "subscription_churn_missed",
+                labels: [:],
+                reading: .counter(CounterReading(value: 30, rate: nil))
+            ),
+        ]
+        return run
+    }
+
     // A load of 30 s, from 1 s to 31 s, and a second of drain.
     static let cases: [Case] = [
         Case(testDescription: "in mid-run", second: 20, run: hung(20..<32)),
@@ -80,6 +100,9 @@ struct SilentServerTests {
                 return run
             }()
         ),
+        Case(testDescription: "and only changes of subscriptions are due", second: 20, run: turns(outstanding: 40)),
+        Case(testDescription: "of clients that could not ask", second: nil, run: turns(outstanding: 30)),
+        Case(testDescription: "where few changes are due", second: nil, run: turns(outstanding: 40, rate: 0.5)),
         Case(
             testDescription: "in a stage without load",
             second: nil,
@@ -91,9 +114,8 @@ struct SilentServerTests {
     func second(_ one: Case) {
         let findings = one.run.findings
         #expect(findings.silentSecond == one.second)
-        let words = one.second.map {
-            "the server stopped answering at \($0) s: 5,000 of 30,000 messages were not answered"
-        }
+        let what = one.run.record.books.isEmpty ? "40 of 420 changes of subscriptions" : "5,000 of 30,000 messages"
+        let words = one.second.map { "the server stopped answering at \($0) s: \(what) were not answered" }
         if let words { #expect(findings.sentence == words) }
         #expect(findings.sentence.contains("the server stopped answering") == (words != nil))
     }

@@ -40,6 +40,8 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
         /// Sessions go on over connections.
         var isPersistent = false
         var topicAlias: MQTTLoad.TopicAlias?
+        /// Changes of subscriptions, a second.
+        var turns: Double?
         var warmup = TimeAmount.zero
         /// In place of warm-up and duration.
         var stages: [(name: String, length: TimeAmount, isMeasured: Bool)] = []
@@ -86,6 +88,7 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
         load.stream.topicAlias = setup.topicAlias
         if setup.topology == .request { load.stream.responseTopic = Template(parsing: "answers/%c") }
         load.stages = setup.stages.map { MetricStage($0.name, measured: $0.isMeasured) }
+        if setup.turns != nil { load.subscriptionChurn = Template(parsing: "changing/%c") }
         self.load = load
         let loop = Self.makeLoop()
         let network = VirtualNetwork(
@@ -102,6 +105,7 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
             drain: setup.drain
         )
         plan.think = setup.think
+        plan.turns = setup.turns
         if !setup.stages.isEmpty {
             var start = TimeAmount.zero
             for stage in setup.stages {

@@ -168,6 +168,57 @@ struct UnansweredTests {
         #expect(try run.judge("error_rate == 0").state == .broken)
     }
 
+    enum TurnFault: CaseIterable { case none, slow, silent, refuses, cuts }
+
+    @Test("each change of a subscription is answered, failed or outstanding", arguments: TurnFault.allCases)
+    func turns(_ fault: TurnFault) throws {
+        let run = try MQTTVirtualRun(
+            .init(
+                faults: fault == .cuts ? "disconnect-every 500ms" : "",
+                rate: 10,
+                duration: .seconds(2),
+                latency: .milliseconds(fault == .slow ? 60 : 1),
+                turns: 40
+            )
+        )
+        var answers = 0
+        run.network.rewrite = { bytes in
+            Self.replacing(bytes) { packet in
+                guard packet[0] == 0x90 else { return packet }
+                answers += 1
+                // The first is that of the subscription of the load.
+                if fault == .silent { return answers > 40 ? [] : packet }
+                guard fault == .refuses, answers > 1, answers.isMultiple(of: 4) else { return packet }
+                return packet.dropLast() + [0x97]
+            }
+        }
+        run.perform()
+        func count(_ end: String) -> UInt64 { UInt64(run.count("subscription_churn_\(end)")) }
+        #expect(count("done") + count("missed") + count("failed") + count("unfinished") == 80)
+        let subscribed = run.values("subscription_churn_duration", ["leg": "suback"])
+        let unsubscribed = run.values("subscription_churn_duration", ["leg": "unsuback"])
+        #expect(subscribed.count == 80)
+        #expect(unsubscribed.answered.count == count("done"))
+        let (failed, open) = (subscribed.unanswered.failed, subscribed.unanswered.outstanding)
+        let isMet = try run.judge("error_rate == 0").state == .met
+        switch fault {
+        case .none:
+            #expect(failed + open == 0 && isMet)
+        case .slow:
+            // A turn takes 240 ms, and one is due every 25 ms.
+            #expect(failed == 0 && open == count("missed") && open > 40 && !isMet)
+            #expect(subscribed.unanswered.ages.min ?? 0 < 500_000_000)
+        case .silent:
+            #expect(failed == 0 && open == 41 && count("missed") == 39 && !isMet)
+            // The age of the first one that was not begun.
+            #expect(subscribed.unanswered.ages.max ?? 0 > 900_000_000)
+        case .refuses:
+            #expect(failed == 20 && open == 0 && !isMet)
+        case .cuts:
+            #expect(open > 0 && !isMet)
+        }
+    }
+
     @Test("answers that come after the time for them change no end")
     func late() throws {
         let run = try MQTTVirtualRun(

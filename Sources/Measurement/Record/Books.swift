@@ -97,14 +97,14 @@ package struct Books: Codable, Hashable, Sendable {
             self.imbalance(
                 "offered",
                 self.offered,
-                [answered, ("failed", self.unanswered), ("outstanding", self.outstanding)]
+                [answered, ("failed", self.failures), ("outstanding", self.outstanding)]
             ),
             self.imbalance("expected", self.expected, [("received", self.received), ("lost", self.lost)] + owed),
         ].compactMap { $0 }
     }
 
     /// The operations that failed, in whatever way.
-    private var unanswered: UInt64? {
+    package var failures: UInt64? {
         guard self.isAnswered else { return self.failed }
         return self.failed.flatMap { failed in self.timedOut.map { failed &+ $0 } }
     }

@@ -20,7 +20,7 @@ extension RunRecord {
         return use
     }
 
-    private func whole(_ names: String...) -> [Metric] {
+    package func whole(_ names: String...) -> [Metric] {
         self.metrics.filter { names.contains($0.name) && $0.labels[Labels.stage] == nil }
     }
 

@@ -228,30 +228,43 @@ extension Threshold {
         source.readings(of: name, stage: self.labels[Labels.stage]).filter { $0.labels.contains(self.labels) }
     }
 
-    /// Operations that failed or are outstanding, divided by operations: first connects begun, clients that came back,
-    /// publishes and stanzas offered, subscribes.
+    /// Operations that failed or are outstanding, divided by operations: connects, publishes, stanzas, subscribes, joins
+    /// and the answers to requests.
+    ///
+    /// An operation that is tried again counts once. Publishes and stanzas are in the books, whose failures are known at
+    /// the end; until then the failures of their durations are the least.
     private func errorRate(in source: some MetricSource) -> Double? {
-        func total(_ name: String) -> Double {
+        func total(_ names: String...) -> Double {
             var figures = Figures()
-            for reading in self.readings(of: name, in: source) { figures.add(reading.value) }
+            for name in names {
+                for reading in self.readings(of: name, in: source) { figures.add(reading.value) }
+            }
             return figures.count
         }
-        func unanswered(_ name: String, _ part: (Unanswered) -> UInt64) -> Double {
-            self.readings(of: name, in: source).filter { $0.labels.isWhole() }.reduce(0) { sum, reading in
-                if case .duration(let values) = reading.value { sum + Double(part(values.unanswered)) } else { sum }
+        func durations(_ names: [String]) -> DurationValues {
+            var sum = DurationValues()
+            for reading in names.flatMap({ self.readings(of: $0, in: source) }) where reading.labels.isWhole() {
+                if case .duration(let values) = reading.value { sum.merge(values) }
             }
+            return sum
         }
-        let names = [
-            "connect_lag", "reconnects", "publish_offered", "stanza_offered", "subscribe_duration",
-            "subscription_churn_done", "subscription_churn_failed", "subscription_churn_unfinished",
-        ]
-        let unfinished = ["reconnect_duration", "subscribe_duration"].reduce(0) { $0 + unanswered($1, \.ages.count) }
-        let operations = names.reduce(unfinished) { $0 + total($1) }
-        let counters = ["publish_outstanding", "stanza_outstanding", Self.lostRequests, "requests_outstanding"]
-        let open = ["connect_duration", "reconnect_duration", "subscribe_duration"]
-        let errors = open.reduce(total("errors")) { $0 + unanswered($1, \.outstanding) }
-        return operations > 0 ? counters.reduce(errors) { $0 + total($1) } / operations : nil
+        let single = durations(Self.singleOperations)
+        let unanswered = total("publish_outstanding", "stanza_outstanding", Self.lostRequests, "requests_outstanding")
+        let failed = max(
+            total("publish_failed", "stanza_failed"),
+            Double(durations(["publish_ack_duration", "iq_duration"]).unanswered.failed)
+        )
+        let messages = total("publish_offered", "stanza_offered")
+        let requests = total("requests_answered", Self.lostRequests, "requests_outstanding")
+        let operations = Double(single.count) + messages + requests
+        return operations > 0 ? (Double(single.unanswered.ages.count) + unanswered + failed) / operations : nil
     }
+
+    /// Durations of operations that have no books.
+    private static let singleOperations = [
+        "connect_duration", "reconnect_duration", "subscribe_duration", "subscription_churn_duration",
+        "muc_join_duration", "presence_setup_duration",
+    ]
 }
 
 extension Labels {

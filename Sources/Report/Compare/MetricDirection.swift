@@ -12,7 +12,8 @@ package enum MetricDirection: String, Codable, Sendable {
     private static let lowerIsBetter: Set<String> = [
         "errors", "delivery_lost", "requests_lost", "requests_outstanding", "requests_late", "delivery_duplicated",
         "delivery_reordered", "publish_not_sent", "publish_resent", "publish_outstanding", "delivery_outstanding",
-        "stanza_not_sent", "stanza_outstanding", "stanza_refused", "disconnects", "departures_missed",
+        "publish_failed", "stanza_failed", "stanza_not_sent", "stanza_outstanding", "stanza_refused", "disconnects",
+        "departures_missed",
         "subscription_churn_missed", "subscription_churn_failed", "muc_fanout_unfinished", "presence_fanout_unfinished",
         "store_refused", "store_dropped", "generator_cpu", "loop_lag",
         "decode_packet_time", "decode_packet_allocated_bytes", "server_cpu_per_message", "server_memory_per_connection",

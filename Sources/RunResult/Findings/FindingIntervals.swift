@@ -81,10 +81,11 @@ struct FindingIntervals {
     /// Operations were due in that time, it began a second or more before the load ended, and the server had some of
     /// them: clients that cannot send make no silence. In closed loop all clients wait where no operation is due.
     func silentSecond(of record: RunRecord) -> Int? {
-        guard record.books.contains(where: { $0.outstanding ?? 0 > 0 }),
-            let offered = self.sum(self.columns("publish_offered", "stanza_offered")),
+        let owesTurns = Self.owesTurns(record)
+        guard owesTurns || record.books.contains(where: { $0.outstanding ?? 0 > 0 }),
             let load = self.all.last(where: \.isLoad)?.end
         else { return nil }
+        let offered = self.sum(self.columns("publish_offered", "stanza_offered")) ?? self.all.map { _ in 0 }
         // A count that moves at the end of a connection says nothing of the time before it.
         let ends = self.sum(
             self.columns("publish_acked", "received", "stanza_answered", "stanza_acked", "subscription_churn_done")
@@ -94,14 +95,21 @@ struct FindingIntervals {
         let loud = ends?.lastIndex { $0 > 0 } ?? -1
         let paced = record.plans.filter { $0["pacing"] != nil }
         let isOpen = paced.isEmpty || paced.contains { $0["pacing"] != "closed" || $0["think_seconds"] != nil }
-        let due = self.all.indices.filter { offered[$0] > 0 || !isOpen && self.all[$0].isLoad }
+        let due = self.all.indices.filter { offered[$0] > 0 || (!isOpen || owesTurns) && self.all[$0].isLoad }
         guard let first = due.first(where: { $0 > loud }) else { return nil }
         // Clients that are connected may hold their messages back themselves.
-        let isOwed = record.books.contains { $0.outstanding ?? 0 > $0.notSent ?? 0 }
+        let isOwed = owesTurns || record.books.contains { $0.outstanding ?? 0 > $0.notSent ?? 0 }
         let up = self.sum(self.columns("clients")) ?? []
         guard isOwed || !up.isEmpty && up[first...].allSatisfy({ !($0 > 0) }) else { return nil }
         let start = self.all[first].start
         return start <= load - 1 ? Int(bounded: start) : nil
+    }
+
+    /// Whether the server has not answered changes of subscriptions, of which one or more were due in each interval.
+    private static func owesTurns(_ record: RunRecord) -> Bool {
+        let missed = record.whole("subscription_churn_missed").compactMap(\.counter).reduce(0) { $0 + $1.value }
+        let rate = record.plans.compactMap { $0["subscription_churn_rate"]?.finding }.reduce(0, +)
+        return rate >= 1 && Double(record.turns.outstanding) > missed
     }
 
     /// The median over the intervals of load.

@@ -36,15 +36,17 @@ extension LedgerRecord {
 }
 
 extension [Books] {
-    /// Operations without an answer that did not fail, sent or not.
-    var outstandingMetrics: [Metric] {
-        self.compactMap { books in
-            guard let outstanding = books.outstanding else { return nil }
-            return Metric(
-                name: books.stanza == nil ? "publish_outstanding" : "stanza_outstanding",
-                labels: books.stanza.map { ["stanza": $0] } ?? ["qos": "\(books.qos ?? 0)"],
-                reading: .counter(CounterReading(value: Double(outstanding), rate: nil))
-            )
+    /// Operations without an answer: those that failed, and the others, sent or not.
+    var unansweredMetrics: [Metric] {
+        self.flatMap { books in
+            let labels: Labels = books.stanza.map { ["stanza": $0] } ?? ["qos": "\(books.qos ?? 0)"]
+            let prefix = books.stanza == nil ? "publish" : "stanza"
+            return [("failed", books.failures), ("outstanding", books.outstanding)].compactMap { name, count in
+                count.map {
+                    let reading = CounterReading(value: Double($0), rate: nil)
+                    return Metric(name: "\(prefix)_\(name)", labels: labels, reading: .counter(reading))
+                }
+            }
         }
     }
 }

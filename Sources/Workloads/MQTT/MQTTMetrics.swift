@@ -134,7 +134,9 @@ package struct MQTTMetrics: Sendable {
         _ = catalog.counter("decode_time", ["protocol": "mqtt"], unit: "seconds")
         catalog.addProcessGauges()
         for qos in load.publishes ? load.streams.flatMap(\.qualities) : [] {
-            _ = catalog.counter("publish_outstanding", ["qos": "\(qos.rawValue)"])
+            for name in ["failed", "outstanding"] {
+                _ = catalog.counter("publish_\(name)", ["qos": "\(qos.rawValue)"])
+            }
         }
         let levels = plan.levels(heardBy: group)
         guard load.hasLedger || load.publishers == 0, !levels.received.isEmpty else { return catalog }

@@ -37,6 +37,7 @@ extension MQTTShardWork {
     }
 
     package func settle(_ place: Int) {
+        self.settleMissedTurns(place)
         // No connection of this run will answer the messages that the session still holds.
         let now = self.context.now
         self.sessions[place].discardState { publish, timedOut in

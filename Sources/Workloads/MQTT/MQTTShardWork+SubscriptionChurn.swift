@@ -16,6 +16,8 @@ package struct SubscriptionChurnMetrics: Sendable {
     /// Each due churn is counted in exactly one of these.
     package let done: CounterID
     /// The client was not connected, was still busy with its previous churn, or the load ended first.
+    ///
+    /// Such a churn is outstanding, except where the client was away by plan.
     package let missed: CounterID
     /// Refused, not answered in time, or the connection was lost.
     package let failed: CounterID
@@ -36,40 +38,56 @@ package struct SubscriptionChurnMetrics: Sendable {
 struct SubscriptionTurn {
     let filter: String
     let due: NIODeadline
-    /// The id of the unanswered packet, and the time when it was written.
-    var id: PacketID
+    /// The id of the unanswered packet, `nil` where none was free, and the time when it was written.
+    var id: PacketID?
     var sent: NIODeadline
     var isSubscribed = false
 }
 
 extension MQTTShardWork {
     package func turn(_ place: Int, due: NIODeadline) {
-        let number = self.number(place)
-        guard let churn = self.metrics.subscriptionChurn, let filter = self.load.churnFilter(of: number) else { return }
+        guard let filter = self.load.churnFilter(of: self.number(place)) else { return }
         let now = self.context.now
         if let open = self.turns[place], now - open.sent > self.sessions[place].options.ackTimeout {
             self.turns[place] = nil
-            self.recordUnanswered(open, as: .failed)
             self.turnFailed(
+                open,
                 "timeout",
                 "no answer to the SUBSCRIBE or UNSUBSCRIBE of a client's turn within the acknowledgement timeout"
             )
         }
         let client = self.clients[place]
         guard client.stage == .up, self.turns[place] == nil, let connection = client.connection else {
-            return self.meter.add(churn.missed)
+            return self.turnMissed(place, due: due)
         }
         self.meter.record(self.metrics.scheduleLag, (now - due).nanoseconds, lane: self.shard.times.lane(due))
+        var turn = SubscriptionTurn(filter: filter, due: due, id: nil, sent: now)
         guard let id = connection.subscribe([Subscription(filter: filter)]) else {
-            return self.turnFailed("suback", "no packet identifier is free, or the server takes no SUBSCRIBE so large")
+            let words = "no packet identifier is free, or the server takes no SUBSCRIBE so large"
+            return self.turnFailed(turn, "suback", words)
         }
+        turn.id = id
+        self.turns[place] = turn
         // The write may have found a dead connection, and ended it.
-        guard self.clients[place].connection === connection else { return self.meter.add(churn.failed) }
-        self.turns[place] = SubscriptionTurn(filter: filter, due: due, id: id, sent: now)
+        if self.clients[place].connection !== connection { self.endTurn(place, isLost: true) }
     }
 
-    package func turnsMissed(_ count: UInt64) {
-        if let churn = self.metrics.subscriptionChurn { self.meter.add(churn.missed, count) }
+    package func turnMissed(_ place: Int, due: NIODeadline) {
+        guard let churn = self.metrics.subscriptionChurn else { return }
+        self.meter.add(churn.missed)
+        switch self.clients[place].stage {
+        case .leaving, .away: break
+        default: self.missedTurns[place, default: []].append(due)
+        }
+    }
+
+    /// The age of a churn that was not begun ends with the drain.
+    func settleMissedTurns(_ place: Int) {
+        guard let churn = self.metrics.subscriptionChurn else { return }
+        for due in self.missedTurns.removeValue(forKey: place) ?? [] {
+            let age = self.age(since: due, .outstanding)
+            self.meter.recordUnanswered(churn.subscribed, age, lane: self.shard.times.lane(due), as: .outstanding)
+        }
     }
 
     /// Whether this SUBACK answers the SUBSCRIBE of a churn.
@@ -79,22 +97,23 @@ extension MQTTShardWork {
         }
         self.turns[place] = nil
         if let code = codes.first(where: { $0 >= 0x80 }) {
-            self.recordUnanswered(turn, as: .failed)
-            self.turnFailed("suback 0x" + String(code, radix: 16), "SUBACK refused: \(Self.name(of: code))")
+            self.turnFailed(turn, "suback 0x" + String(code, radix: 16), "SUBACK refused: \(Self.name(of: code))")
             return true
         }
         self.meter.record(churn.subscribed, (now - turn.due).nanoseconds, lane: self.shard.times.lane(turn.due))
-        // The client sends nothing after its own DISCONNECT.
+        // No operation begins in the drain, and the client sends nothing after its own DISCONNECT.
         let client = self.clients[place]
-        guard client.stage == .up || client.stage == .flushing, let connection = client.connection else {
+        guard client.stage == .up, !self.shard.isDraining, let connection = client.connection else {
             self.meter.add(churn.unfinished)
             return true
         }
+        (turn.sent, turn.isSubscribed) = (now, true)
         guard let id = connection.unsubscribe([turn.filter]) else {
-            self.turnFailed("unsuback", "no packet identifier is free, or the server takes no UNSUBSCRIBE so large")
+            let words = "no packet identifier is free, or the server takes no UNSUBSCRIBE so large"
+            self.turnFailed(turn, "unsuback", words)
             return true
         }
-        (turn.id, turn.sent, turn.isSubscribed) = (id, now, true)
+        turn.id = id
         self.turns[place] = turn
         return true
     }
@@ -106,16 +125,15 @@ extension MQTTShardWork {
             self.meter.record(churn.unsubscribed, (now - turn.sent).nanoseconds, lane: self.shard.times.lane(turn.due))
             return self.meter.add(churn.done)
         }
-        self.recordUnanswered(turn, as: .failed)
-        self.turnFailed("unsuback 0x" + String(code, radix: 16), "UNSUBACK refused: \(Self.name(of: code))")
+        self.turnFailed(turn, "unsuback 0x" + String(code, radix: 16), "UNSUBACK refused: \(Self.name(of: code))")
     }
 
-    /// The client's connection is gone, and with it the churn in flight.
+    /// The client's connection is gone, and with it the churn in flight; a departure by plan excuses it.
     func endTurn(_ place: Int, isLost: Bool) {
         guard let churn = self.metrics.subscriptionChurn, let turn = self.turns.removeValue(forKey: place) else {
             return
         }
-        self.recordUnanswered(turn, as: isLost ? .failed : .outstanding)
+        if isLost || self.isEndedByRun(place) { self.recordUnanswered(turn, as: isLost ? .failed : .outstanding) }
         self.meter.add(isLost ? churn.failed : churn.unfinished)
     }
 
@@ -125,7 +143,8 @@ extension MQTTShardWork {
         self.meter.recordUnanswered(id, self.age(since: since, end), lane: self.shard.times.lane(turn.due), as: end)
     }
 
-    private func turnFailed(_ kind: String, _ words: String) {
+    private func turnFailed(_ turn: SubscriptionTurn, _ kind: String, _ words: String) {
+        self.recordUnanswered(turn, as: .failed)
         if let churn = self.metrics.subscriptionChurn { self.meter.add(churn.failed) }
         self.meter.error(kind, at: Int64(self.context.now.uptimeNanoseconds)) { words }
     }

@@ -10,7 +10,7 @@ extension MQTTWorkload {
     package func account(_ results: [MQTTResult], delivery: RunDelivery?, record: RunRecord) -> LoadAccount {
         var account = LoadAccount()
         let books = self.books(results, record, delivery)
-        account.metrics = books.flatMap(self.requestMetrics) + books.outstandingMetrics
+        account.metrics = books.flatMap(self.requestMetrics) + books.unansweredMetrics
         account.books = books
         account.limited = Self.storeReasons(record)
         account.ledger = self.ledgerRecord(results, delivery)

@@ -130,7 +130,9 @@ package struct XMPPMetrics: Sendable {
         var catalog = self.catalog
         catalog.addProcessGauges()
         _ = catalog.counter("decode_time", ["protocol": "xmpp"], unit: "seconds")
-        if load.work != .login { _ = catalog.counter("stanza_outstanding", ["stanza": load.stanza ?? "iq"]) }
+        for name in ["failed", "outstanding"] where load.work != .login {
+            _ = catalog.counter("stanza_\(name)", ["stanza": load.stanza ?? "iq"])
+        }
         guard load.hasLedger, let stanza = load.stanza else { return catalog }
         for name in ["expected", "lost", "outstanding", "duplicated", "reordered"] {
             _ = catalog.counter("delivery_\(name)", ["stanza": stanza])

@@ -118,7 +118,7 @@ package struct XMPPWorkload: Workload {
         } else if self.isAnswered {
             account.books = [self.requestBooks(results, record)]
         }
-        account.metrics += account.books.outstandingMetrics
+        account.metrics += account.books.unansweredMetrics
         account.clients = results.flatMap(\.tallies).sorted { $0.number < $1.number }.map { number, tally in
             ClientAccount(
                 number: number,
