@@ -104,6 +104,132 @@ struct BrokerAccessTests {
         }
     }
 
+    @Test(
+        "%c in a rule stands for the client id, unless that reaches other levels",
+        arguments: [("me", "up/me"), ("+", nil), ("#", nil), ("a/b", nil), ("/", nil)] as [(String, String?)]
+    )
+    func ownTopics(_ clientID: String, granted: String?) throws {
+        let own = [try TopicFilter(validating: "up/%c")]
+        let world = VirtualBroker {
+            $0.access.users["u"] = BrokerAccess.User(password: [1], publishes: own, subscribes: own)
+        }
+        let connect = Connect(version: .v5, clientID: clientID, username: "u", password: [1])
+        let (client, _) = world.connect(with: connect)
+        let names = ["up/me", "up/you", "up/a/b", "up//", "up/%c"]
+        for topic in names {
+            world.send(.publish(Publish(topic: topic, qos: .atLeastOnce, packetID: 1)), from: client)
+        }
+        let answers = names.map { Packet.pubAck(PubAck(1, reason: $0 == granted ? .success : .notAuthorized)) }
+        #expect(world.take(client) == answers)
+        let filters = names + ["up/+", "up/#", "#"]
+        world.send(.subscribe(Subscribe(1, filters.map { Subscription(filter: $0) })), from: client)
+        #expect(world.take(client) == [.subAck(SubAck(1, codes: filters.map { $0 == granted ? 0 : 0x87 }))])
+        for topic in ["up/me", "up/you"] {
+            var testament = connect
+            testament.will = Will(topic: topic, payload: [])
+            #expect(world.connect(with: testament).answer.code == (topic == granted ? 0 : 0x87))
+        }
+    }
+
+    // MARK: Guesses
+
+    private static func guarded() -> VirtualBroker {
+        VirtualBroker {
+            $0.access = BrokerAccess(users: Self.users)
+            $0.access.refusalDelay = .seconds(1)
+        }
+    }
+
+    private func login(
+        _ world: VirtualBroker,
+        _ password: String = "wrong",
+        from peer: String
+    ) -> VirtualBroker.Client {
+        let client = world.open(from: peer)
+        let connect = Connect(version: .v5, clientID: "of \(peer)", username: "ann", password: Array(password.utf8))
+        world.send(.connect(connect), from: client)
+        return client
+    }
+
+    @Test("wrong credentials are answered late and counted, and the right ones at once")
+    func late() {
+        let world = Self.guarded()
+        let wrong = self.login(world, from: "a")
+        let right = self.login(world, "secret", from: "a")
+        #expect(world.take(right) == [.connAck(ConnAck())])
+        // What comes behind the CONNECT is not processed.
+        world.send(.pingReq, from: wrong)
+        world.advance(by: .milliseconds(999))
+        #expect(world.take(wrong).isEmpty)
+        #expect(!wrong.isClosed)
+        world.advance(by: .milliseconds(1))
+        #expect(world.take(wrong) == [.connAck(ConnAck(code: 0x86))])
+        #expect(wrong.isClosed)
+        let guesses = [world.broker.takeGuesses(), world.broker.takeGuesses()]
+        #expect(guesses == [["a": 1], [:]])
+        #expect(world.counters.connectsRefused == 1)
+    }
+
+    @Test("with eight answers due to an address, its logins are not checked; a client that leaves gains nothing")
+    func guessing() {
+        let world = Self.guarded()
+        for number in 0..<8 {
+            let client = self.login(world, from: "a")
+            // The connection's id is used again.
+            if number.isMultiple(of: 2) { world.lose(client) }
+        }
+        for password in ["secret", "wrong"] {
+            let client = self.login(world, password, from: "a")
+            #expect(world.take(client) == [.connAck(ConnAck(code: 0x89))])
+            #expect(client.isClosed)
+        }
+        let other = self.login(world, "secret", from: "b")
+        #expect(world.take(other) == [.connAck(ConnAck())])
+        world.advance(by: .seconds(1))
+        #expect(world.take(other).isEmpty)
+        #expect(!other.isClosed)
+        #expect(world.take(self.login(world, "secret", from: "a")) == [.connAck(ConnAck())])
+        let guesses = world.broker.takeGuesses()
+        #expect(guesses == ["a": 8])
+    }
+
+    @Test("proofs of exchanges that had begun before are not checked either")
+    func lateProofs() throws {
+        let world = Self.guarded()
+        var proofs: [(client: VirtualBroker.Client, packet: Packet)] = []
+        let cache = SCRAMKeyCache()
+        for _ in 0..<9 {
+            let client = world.open(from: "a")
+            var scram = try SCRAMClient(.sha256, user: "ann", password: "wrong", cache: cache)
+            let first = try #require(try scram.begin())
+            let hello: Properties = [.authenticationMethod(scram.name), .authenticationData(first)]
+            world.send(.connect(Connect(version: .v5, clientID: "c", properties: hello)), from: client)
+            guard case .auth(let challenge)? = world.take(client).first else {
+                Issue.record("AUTH expected")
+                return
+            }
+            let proof = try scram.respond(to: challenge.properties.authenticationData ?? [])
+            let properties: Properties = [.authenticationMethod(scram.name), .authenticationData(proof)]
+            proofs.append((client, .auth(Auth(reason: .continueAuthentication, properties: properties))))
+        }
+        for proof in proofs { world.send(proof.packet, from: proof.client) }
+        #expect(world.take(proofs[8].client) == [.connAck(ConnAck(code: 0x89))])
+        for proof in proofs[..<8] { #expect(world.take(proof.client).isEmpty) }
+        world.advance(by: .seconds(1))
+        for proof in proofs[..<8] { #expect(world.take(proof.client) == [.connAck(ConnAck(code: 0x87))]) }
+    }
+
+    @Test("beyond 1,024 answers that are due the oldest one is sent, and further addresses are counted as others")
+    func mostGuesses() {
+        let world = Self.guarded()
+        let clients = (0...1_024).map { self.login(world, from: "\($0)") }
+        #expect(clients.map(\.isClosed) == [true] + Array(repeating: false, count: 1_024))
+        let guesses = world.broker.takeGuesses()
+        #expect(guesses.count == 1_025)
+        #expect(guesses["others"] == 1)
+        #expect(guesses["1024"] == nil)
+    }
+
     @Test("a payload that is not the UTF-8 it says it is: 0x99 (§3.3.2.3.2)")
     func payloadFormat() {
         let world = VirtualBroker { $0.limits.checksPayloadFormat = true }

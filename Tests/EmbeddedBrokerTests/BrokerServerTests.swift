@@ -83,6 +83,21 @@ struct BrokerServerTests {
         }
     }
 
+    @Test("wrong credentials are counted by the address of their client")
+    func guesses() async throws {
+        let access = { (configuration: inout BrokerConfiguration) in
+            configuration.access = BrokerAccess(users: ["u": BrokerAccess.User(password: [1])])
+            configuration.access.refusalDelay = .milliseconds(1)
+        }
+        try await Self.withBroker("", access) { server in
+            let client = try await WireClient.open(port: server.port)
+            try await client.send(.connect(Connect(version: .v5, clientID: "c", username: "u", password: [2])))
+            #expect(try await client.next(1) == [.connAck(ConnAck(code: 0x86))])
+            try await client.closed()
+            #expect(await server.takeGuesses() == ["127.0.0.1": 1])
+        }
+    }
+
     @Test("a slow reader loses nothing, and its publisher is held back meanwhile")
     func slowReader() async throws {
         let counters = try await Self.withBroker("", { $0.highWaterMark = 50_000 }) { server in

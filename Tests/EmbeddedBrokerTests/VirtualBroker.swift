@@ -84,8 +84,8 @@ final class VirtualBroker {
     // MARK: Clients
 
     /// Opens a connection and sends nothing.
-    func open(_ version: ProtocolVersion = .v5) -> Client {
-        let id = self.broker.connected(now: self.now)
+    func open(_ version: ProtocolVersion = .v5, from peer: String? = nil) -> Client {
+        let id = self.broker.connected(from: peer, now: self.now)
         let client = Client(id, version, maximumPacketSize: self.broker.configuration.maximumPacketSize)
         self.clients[id] = client
         return client

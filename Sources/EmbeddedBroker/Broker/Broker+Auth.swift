@@ -1,3 +1,4 @@
+import DequeModule
 import MQTTCodec
 import NIOCore
 import SASL
@@ -65,6 +66,8 @@ extension Broker {
             // The client must send first, so the broker asks it to.
             return self.send(.auth(Auth(reason: .continueAuthentication, properties: properties)), to: connection)
         }
+        let isLogin = self.connections[connection].state == .authenticating
+        if isLogin, self.isGuessing(connection) { return self.fail(connection, .serverBusy, now: now) }
         switch authentication.received(data) {
         case .challenge(let challenge):
             properties.authenticationData = challenge
@@ -77,9 +80,45 @@ extension Broker {
             } else {
                 self.send(.auth(Auth(reason: .success, properties: properties)), to: connection)
             }
+        case .refused where isLogin: self.refuseLogin(connection, code: ReasonCode.notAuthorized.rawValue, now: now)
         // [MQTT-4.12.1-2]
         case .refused: self.fail(connection, .notAuthorized, now: now)
         }
+    }
+}
+
+// Wrong credentials.
+extension Broker {
+    /// Answers that are due at most; beyond them the oldest one is sent early.
+    private static let mostRefusals = 1_024
+
+    /// Refuses wrong credentials, late if the configuration says so.
+    mutating func refuseLogin(_ connection: ConnectionID, code: UInt8, now: NIODeadline) {
+        guard let delay = self.configuration.access.refusalDelay else { return self.refuse(connection, code: code) }
+        let peer = self.connections[connection].extras?.peer ?? "unknown"
+        self.guesses.add(address: peer)
+        self.connections[connection].state = .closing
+        self.refusals.append((connection: connection, peer: peer, code: code, due: now + delay))
+        self.sendRefusals(now: now)
+    }
+
+    /// Whether the connection's address has guessed so often that its credentials are not checked now.
+    mutating func isGuessing(_ connection: ConnectionID) -> Bool {
+        guard !self.refusals.isEmpty, let peer = self.connections[connection].extras?.peer else { return false }
+        return self.refusals.count { $0.peer == peer } >= BrokerAccess.mostGuesses
+    }
+
+    mutating func sendRefusals(now: NIODeadline) {
+        while let first = self.refusals.first, first.due <= now || self.refusals.count > Self.mostRefusals {
+            self.refusals.removeFirst()
+            if let connection = first.connection { self.refuse(connection, code: first.code) }
+        }
+    }
+
+    /// Wrong credentials by the client's address since the last call.
+    package mutating func takeGuesses() -> [String: UInt64] {
+        defer { self.guesses = [:] }
+        return self.guesses
     }
 }
 

@@ -12,6 +12,7 @@ extension Broker {
             if self.statisticsSubscriptions > 0 { next = min(next, self.statisticsDue) }
             if let due = self.stallDue { next = min(next, due) }
             if let due = self.disconnectDue { next = min(next, due) }
+            if let first = self.refusals.first { next = min(next, first.due) }
             if !self.sessionsDue.isEmpty { next = min(next, self.sessionsDue.nextDue) }
             if !self.delayed.isEmpty { next = min(next, self.delayed[0].due) }
             if !self.reorderTimeouts.isEmpty { next = min(next, self.reorderTimeouts[0].due) }
@@ -28,6 +29,7 @@ extension Broker {
         }
         self.releaseDelayed(now: now)
         self.releaseReordered(now: now)
+        self.sendRefusals(now: now)
         self.advanceSessions(now: now)
         if let due = self.disconnectDue, let period = self.faults.disconnectEvery, due <= now {
             self.disconnectDue = max(due + period, now)

@@ -35,8 +35,9 @@ extension Broker {
         if connect.version == .v5, connect.properties.authenticationMethod != nil {
             return self.beginAuthentication(connect, on: connection, now: now)
         }
+        if self.isGuessing(connection) { return self.refuse(connection, code: ReasonCode.serverBusy.rawValue) }
         let code = self.configuration.access.code(of: connect)
-        guard code == 0 else { return self.refuse(connection, code: code) }
+        guard code == 0 else { return self.refuseLogin(connection, code: code, now: now) }
         self.accept(connect, user: connect.username, on: connection, ConnAck(), now: now)
     }
 
@@ -65,11 +66,6 @@ extension Broker {
         _ answer: ConnAck,
         now: NIODeadline
     ) {
-        let access = self.configuration.access
-        let rules = user.map { access.users[$0] } ?? access.anonymous
-        if let will = connect.will, rules?.mayPublish(to: will.topic) == false {
-            return self.refuse(connection, code: ReasonCode.notAuthorized.rawValue)
-        }
         var answer = answer
         var clientID = connect.clientID
         if clientID.isEmpty {
@@ -78,6 +74,11 @@ extension Broker {
                 self.assignedIDs += 1
                 clientID = "clamor-auto-\(self.assignedIDs)"
             } while self.sessionsByKey[Array(clientID.utf8)] != nil
+        }
+        let access = self.configuration.access
+        let rules = (user.map { access.users[$0] } ?? access.anonymous)?.rights(of: clientID)
+        if let will = connect.will, rules?.mayPublish(to: will.topic) == false {
+            return self.refuse(connection, code: ReasonCode.notAuthorized.rawValue)
         }
         let (session, isPresent) = self.takeSession(Array(clientID.utf8), of: connect, for: connection, now: now)
         self.subscribeOwn(session)

@@ -63,6 +63,9 @@ package struct Broker: ~Copyable {
     /// The time of the latest event.
     var clock: NIODeadline
     let scramKeys = BrokerKeys()
+    /// Soonest first; the connection is nil after its end, as a client that does not wait has guessed all the same.
+    var refusals = Deque<(connection: ConnectionID?, peer: String, code: UInt8, due: NIODeadline)>()
+    var guesses: [String: UInt64] = [:]
 
     var actions = Deque<BrokerAction>()
     var spare: [ByteBuffer] = []
@@ -104,8 +107,8 @@ package struct Broker: ~Copyable {
 
     // MARK: Connections
 
-    /// A client's TCP connection is up.
-    package mutating func connected(now: NIODeadline) -> ConnectionID {
+    /// A client's TCP connection is up; `peer` is its address, where wrong credentials are counted by it.
+    package mutating func connected(from peer: String? = nil, now: NIODeadline) -> ConnectionID {
         self.clock = now
         self.tally.connections += 1
         let connection: ConnectionID
@@ -117,6 +120,7 @@ package struct Broker: ~Copyable {
             self.connections.append(BrokerConnection(lastHeard: now))
         }
         self.connections[connection].state = .awaitingConnect
+        if let peer { self.extras(of: connection).peer = peer }
         return connection
     }
 
@@ -148,6 +152,9 @@ package struct Broker: ~Copyable {
     package mutating func closed(_ connection: ConnectionID, now: NIODeadline) {
         self.clock = now
         self.end(connection, .closed, now: now)
+        for index in self.refusals.indices where self.refusals[index].connection == connection {
+            self.refusals[index].connection = nil
+        }
         self.dropOutput(connection)
         self.connections[connection] = BrokerConnection(lastHeard: now)
         self.freeConnections.append(connection)

@@ -1,9 +1,12 @@
 package import MQTTCodec
+package import NIOCore
 package import SASL
 
 /// The users that may connect, and their permissions.
 package struct BrokerAccess: Hashable, Sendable {
     /// One user.
+    ///
+    /// `%c` in a filter stands for the client id, as in mosquitto's patterns.
     package struct User: Hashable, Sendable {
         package var password: [UInt8]
         /// Topics that the user may publish to; nil means all.
@@ -26,6 +29,11 @@ package struct BrokerAccess: Hashable, Sendable {
     package var scram: SCRAMHash?
     /// SCRAM iterations; each login costs the client as many.
     package var iterations = 4_096
+    /// How late wrong credentials are answered; nil: at once.
+    ///
+    /// Others are checked meanwhile, except from an address that has ``mostGuesses`` such answers due.
+    package var refusalDelay: TimeAmount?
+    static let mostGuesses = 8
 
     package init() {}
 
@@ -61,6 +69,19 @@ package struct BrokerAccess: Hashable, Sendable {
 }
 
 extension BrokerAccess.User {
+    /// The rights of one client, with its id for each `%c`; an id that is no single level gets none of those.
+    func rights(of clientID: String) -> Self {
+        let isLevel = !clientID.utf8.contains { "+#/".utf8.contains($0) }
+        func own(_ filters: [TopicFilter]?) -> [TopicFilter]? {
+            filters?.compactMap { filter -> TopicFilter? in
+                guard filter.filter.contains("%c") else { return filter }
+                guard isLevel else { return nil }
+                return try? TopicFilter(validating: filter.filter.replacing("%c", with: clientID))
+            }
+        }
+        return Self(password: [], publishes: own(self.publishes), subscribes: own(self.subscribes))
+    }
+
     var hasRules: Bool { self.publishes != nil || self.subscribes != nil }
 
     func mayPublish(to topic: UnsafeRawBufferPointer) -> Bool {

@@ -50,7 +50,9 @@ final class BrokerLoop {
     // MARK: Channel events
 
     func opened(_ link: BrokerLink) -> ConnectionID {
-        let id = self.broker.connected(now: self.context.refresh())
+        let isCounted = self.configuration.access.refusalDelay != nil
+        let peer = isCounted ? link.context?.remoteAddress?.ipAddress : nil
+        let id = self.broker.connected(from: peer, now: self.context.refresh())
         if id == self.links.count { self.links.append(link) } else { self.links[id] = link }
         return id
     }

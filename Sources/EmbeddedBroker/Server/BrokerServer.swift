@@ -86,6 +86,9 @@ package final class BrokerServer: Sendable {
     /// The current counters.
     package func counters() async -> BrokerCounters { await self.loop.ask { $0.loop.counters } ?? BrokerCounters() }
 
+    /// Wrong credentials by the client's address since the last call.
+    package func takeGuesses() async -> [String: UInt64] { await self.loop.ask { $0.loop.broker.takeGuesses() } ?? [:] }
+
     /// Ends every connection, closes the listener, and returns the final counters.
     @discardableResult
     package func stop() async -> BrokerCounters {

@@ -13,6 +13,8 @@ final class ConnectionExtras {
     /// Request Problem Information (§3.1.2.11.7).
     var wantsProblems = true
     var authentication: Authentication?
+    /// The client's address, where wrong credentials are counted.
+    var peer: String?
 }
 
 /// The state of a session while its client is offline, and its expiry.
