@@ -35,6 +35,8 @@ package struct Coordinator: Sendable {
     private var loadBegan: NIODeadline?
     var stop: SegmentStop?
     private var isOver = false
+    /// A signal has come: segments that are stalled are not awaited.
+    private var isOrdered = false
     /// Warnings of segments already shown: many report the same ones.
     private var told: Set<String> = []
     /// Clients that are up, by segment.
@@ -169,6 +171,7 @@ package struct Coordinator: Sendable {
                 actions += self.lose(index, "it did not end", now)
             }
         }
+        if self.isOrdered, self.isStill { actions += self.abandon() }
         guard self.began == nil, self.failure == nil, now.uptime >= self.terms.joinBy else { return actions }
         let missing = (0..<self.terms.segments).filter { self.members[$0] == nil }
         let late = (0..<self.terms.segments).filter { self.members[$0] != nil && !self.conductor.isReady($0) }
@@ -186,13 +189,15 @@ package struct Coordinator: Sendable {
     /// Ends the run before its time; before the begin all segments give up.
     package mutating func end(_ stop: SegmentStop) -> [Action] {
         guard !self.isOver else { return [] }
-        guard self.hasBegun else {
-            return self.giveUp(SegmentEnding(status: 105, words: "the run was given up before it began"))
-                + self.checkOver()
+        self.isOrdered = self.isOrdered || stop == .ordered
+        var actions: [Action] = []
+        if !self.hasBegun {
+            actions = self.giveUp(SegmentEnding(status: 105, words: "the run was given up before it began"))
+        } else if self.stop == nil || stop == .ordered {
+            // A second signal is passed on, and ends the drain.
+            actions = self.tellAll(.stop(stop), stop)
         }
-        // A second signal is passed on, and ends the drain.
-        if self.stop == nil || stop == .ordered { return self.tellAll(.stop(stop), stop) }
-        return []
+        return actions + (self.isOrdered && self.isStill ? self.abandon() : self.checkOver())
     }
 
     private mutating func tellAll(_ order: SegmentOrder, _ stop: SegmentStop) -> [Action] {

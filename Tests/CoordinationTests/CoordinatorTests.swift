@@ -300,6 +300,47 @@ struct CoordinatorTests {
         #expect(stage.coordinator.broken == "publish_ack_duration p99 < 5ms abort")
     }
 
+    enum Standstill: CaseIterable {
+        case nobodyThere, oneSilent, allSilent
+    }
+
+    @Test("a signal ends a coordinator at once when nothing moves", arguments: Standstill.allCases)
+    func standstill(_ standstill: Standstill) {
+        var stage = Stage(2)
+        switch standstill {
+        case .nobodyThere: break
+        case .oneSilent: _ = stage.join(0, of: 2)
+        case .allSilent: _ = stage.begin(2)
+        }
+        stage.seconds += 10
+        _ = stage.coordinator.tick(stage.now)
+        #expect(stage.coordinator.end(.ordered).isOver)
+        #expect(stage.coordinator.hasBegun || stage.coordinator.failure?.status == 105)
+    }
+
+    @Test("a signal waits for a segment that speaks until that falls silent; a threshold waits for silent ones")
+    func waits() {
+        var stage = Stage(2)
+        _ = stage.begin(2)
+        stage.seconds += 9
+        _ = stage.take(.echo(sent: 1), of: 0)
+        stage.seconds += 1
+        _ = stage.coordinator.tick(stage.now)
+        #expect(!stage.coordinator.end(.ordered).isOver)
+        stage.seconds += 8
+        #expect(!stage.coordinator.tick(stage.now).isOver)
+        stage.seconds += 1
+        #expect(stage.coordinator.tick(stage.now).isOver)
+        #expect(stage.coordinator.lost.count == 2)
+
+        var broken = Stage(1)
+        _ = broken.begin(1)
+        broken.seconds += 10
+        _ = broken.coordinator.tick(broken.now)
+        #expect(!broken.coordinator.end(.threshold("a < 5ms abort")).isOver)
+        #expect(!broken.coordinator.tick(broken.now).isOver)
+    }
+
     @Test("with min_clients the load begins when so many are up in all segments together, once")
     func leastClients() {
         var stage = Stage(2, least: 15)
