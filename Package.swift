@@ -183,7 +183,7 @@ let package = Package(
         ),
         test(
             "CoordinationTests",
-            ["Coordination", "LoadEngine", "Measurement", "TestSupport", nioCore]
+            ["Coordination", "MQTT", "MQTTCodec", "LoadEngine", "Measurement", "TestSupport", nioCore]
         ),
         test("DataEncodingsTests", ["DataEncodings"]),
         test("MQTTCodecTests", ["MQTTCodec", "TestSupport", nioCore]),

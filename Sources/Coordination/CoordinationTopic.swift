@@ -1,21 +1,24 @@
-/// The topics of the conversation: `clamor/1/RUN/INDEX/up`, `.../down` and `.../file/NAME`.
+/// The topics of the conversation: `clamor/2/RUN/CLIENT/up`, `.../down` and `.../file/NAME`.
 ///
-/// The number is the version of the conversation. INDEX counts from 1.
+/// The number is the version of the conversation. CLIENT is the client id `INDEX-INSTANCE`, and the broker lets a client
+/// use the topics of its own id alone. INDEX counts from 1. Only the process and the coordinator know INSTANCE.
 enum CoordinationTopic {
-    private static let prefix = "clamor/1"
+    private static let prefix = "clamor/2"
 
-    /// All that segments send.
-    static let filters = ["\(Self.prefix)/+/+/up", "\(Self.prefix)/+/+/file/+"]
+    /// All that clients send.
+    static func reports(of client: String) -> [String] {
+        ["\(self.prefix)/+/\(client)/up", "\(self.prefix)/+/\(client)/file/+"]
+    }
 
-    /// All that segments hear.
-    static let orders = "\(Self.prefix)/+/+/down"
+    /// All that clients hear.
+    static func orders(to client: String) -> String { "\(self.prefix)/+/\(client)/down" }
 
-    static func up(_ run: String, _ index: Int) -> String { "\(self.place(run, index))/up" }
-    static func down(_ run: String, _ index: Int) -> String { "\(self.place(run, index))/down" }
-    static func file(_ run: String, _ index: Int, _ name: String) -> String { "\(self.place(run, index))/file/\(name)" }
+    static func up(_ address: Coordinator.Address) -> String { "\(self.place(address))/up" }
+    static func down(_ address: Coordinator.Address) -> String { "\(self.place(address))/down" }
+    static func file(_ address: Coordinator.Address, _ name: String) -> String { "\(self.place(address))/file/\(name)" }
 
-    private static func place(_ run: String, _ index: Int) -> String {
-        "\(self.prefix)/\(self.level(run))/\(index + 1)"
+    private static func place(_ address: Coordinator.Address) -> String {
+        "\(self.prefix)/\(self.level(address.run))/\(address.clientID)"
     }
 
     /// The run's name as one level of a topic.
@@ -29,15 +32,19 @@ enum CoordinationTopic {
         case file(String)
     }
 
-    /// Reads a topic of a segment; the index is from 0.
-    static func read(_ topic: String) -> (run: Substring, index: Int, part: Part)? {
+    /// Reads a topic of a segment.
+    static func read(_ topic: String) -> (address: Coordinator.Address, part: Part)? {
         let levels = topic.split(separator: "/", omittingEmptySubsequences: false)
-        guard levels.count >= 5, levels[0] == "clamor", levels[1] == "1", let index = Int(levels[3]), index > 0 else {
-            return nil
-        }
+        guard levels.count >= 5, levels[0] == "clamor", levels[1] == "2", let dash = levels[3].firstIndex(of: "-"),
+            let index = Int(levels[3][..<dash]), index > 0
+        else { return nil }
+        let instance = String(levels[3][dash...].dropFirst())
+        let address = Coordinator.Address(run: String(levels[2]), index: index - 1, instance: instance)
+        // `01` is no index: orders would go to another client.
+        guard address.clientID == levels[3] else { return nil }
         switch (levels[4], levels.count) {
-        case ("up", 5): return (levels[2], index - 1, .up)
-        case ("file", 6): return (levels[2], index - 1, .file(String(levels[5])))
+        case ("up", 5): return (address, .up)
+        case ("file", 6): return (address, .file(String(levels[5])))
         default: return nil
         }
     }

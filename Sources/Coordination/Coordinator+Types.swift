@@ -43,7 +43,10 @@ extension Coordinator {
         package var run: String
         /// From 0.
         package var index: Int
+        /// Drawn at random: it distinguishes two processes with one index, and no other process can name it.
         package var instance: String
+
+        var clientID: String { "\(self.index + 1)-\(self.instance)" }
 
         package init(run: String, index: Int, instance: String) {
             self.run = run

@@ -12,9 +12,16 @@ package struct CoordinationCredentials: Hashable, Sendable {
     package var user: String
     package var password: String
 
-    package init(user: String, password: String) {
+    package init(user: String = Self.usualUser, password: String) {
         self.user = user
         self.password = password
+    }
+
+    package static let usualUser = "segment"
+
+    /// A word that nobody can guess.
+    package static func makeSecret() -> String {
+        (0..<2).map { _ in String(UInt64.random(in: 0...UInt64.max), radix: 16) }.joined()
     }
 }
 
@@ -58,20 +65,21 @@ package final class CoordinatorServer: Sendable {
     ///   - host: where segments connect to.
     ///   - port: 0 takes a free one.
     ///   - tls: of that port; `nil`: plain TCP.
-    ///   - credentials: that segments need; `nil`: none.
+    ///   - credentials: that segments need.
     /// - Returns: the server, until ``close()``.
     /// - Throws: ``BrokerStartError``, or an error of the client.
     package static func start(
         host: String,
         port: Int,
         tls: NIOSSLContext?,
-        credentials: CoordinationCredentials?
+        credentials: CoordinationCredentials
     ) async throws -> CoordinatorServer {
         // The coordinator's own client uses a port that other hosts do not see.
         var configuration = BrokerConfiguration(host: "127.0.0.1", port: 0)
         configuration.listeners = [BrokerListener(tls == nil ? .tcp : .tls, port: port, host: host)]
         configuration.maximumPacketSize = Self.mostBytes
-        let own = CoordinationCredentials(user: Self.secret(), password: Self.secret())
+        let secret = CoordinationCredentials.makeSecret
+        let own = CoordinationCredentials(user: secret(), password: secret())
         configuration.access = try Self.access(own, credentials)
         let broker = try await BrokerServer.start(configuration, tls: tls)
         do {
@@ -82,28 +90,22 @@ package final class CoordinatorServer: Sendable {
         }
     }
 
-    private static func secret() -> String {
-        (0..<2).map { _ in String(UInt64.random(in: 0...UInt64.max), radix: 16) }.joined()
-    }
-
-    /// Segments report, send files and hear orders; orders come from the coordinator's own client alone.
+    /// A segment reports, sends files and hears orders under its own client id; orders come from the coordinator's own
+    /// client alone.
     private static func access(
         _ own: CoordinationCredentials,
-        _ credentials: CoordinationCredentials?
+        _ credentials: CoordinationCredentials
     ) throws -> BrokerAccess {
         let segment = BrokerAccess.User(
-            password: Array((credentials?.password ?? "").utf8),
-            publishes: try CoordinationTopic.filters.map { try TopicFilter(validating: $0) },
-            subscribes: [try TopicFilter(validating: CoordinationTopic.orders)]
+            password: Array(credentials.password.utf8),
+            publishes: try CoordinationTopic.reports(of: "%c").map { try TopicFilter(validating: $0) },
+            subscribes: [try TopicFilter(validating: CoordinationTopic.orders(to: "%c"))]
         )
         var access = BrokerAccess(
-            users: [own.user: BrokerAccess.User(password: Array(own.password.utf8))],
-            allowsAnonymous: credentials == nil
+            users: [credentials.user: segment, own.user: BrokerAccess.User(password: Array(own.password.utf8))]
         )
-        access.anonymous = segment
-        guard let credentials else { return access }
-        access.users[credentials.user] = segment
         access.scram = .sha256
+        access.refusalDelay = .seconds(1)
         return access
     }
 
@@ -116,7 +118,7 @@ package final class CoordinatorServer: Sendable {
     ) async throws -> CoordinatorServer {
         var configuration = MQTTClientConfiguration(host: "127.0.0.1", port: UInt16(broker.port))
         configuration.version = .v5
-        configuration.clientID = Self.secret()
+        configuration.clientID = own.user
         configuration.receiveMaximum = 1_024
         // Both ends are in this process, which may be stopped for a while.
         configuration.keepAlive = 0
@@ -126,7 +128,8 @@ package final class CoordinatorServer: Sendable {
         configuration.authentication = .scramSHA256(user: own.user, password: own.password)
         let client = MQTTClient(configuration)
         try await client.connect()
-        try await client.subscribe(CoordinationTopic.filters.map { Subscription(filter: $0, qos: .atLeastOnce) })
+        let reports = CoordinationTopic.reports(of: "+")
+        try await client.subscribe(reports.map { Subscription(filter: $0, qos: .atLeastOnce) })
         let (events, event) = AsyncStream<Event>.makeStream()
         let (messages, outgoing) = AsyncStream<MQTTMessage>.makeStream()
         let receiving = Task {
@@ -147,23 +150,14 @@ package final class CoordinatorServer: Sendable {
     }
 
     private static func event(_ message: MQTTMessage) -> Event? {
-        guard let (run, index, part) = CoordinationTopic.read(message.topic) else { return nil }
+        guard let (address, part) = CoordinationTopic.read(message.topic) else { return nil }
         switch part {
-        case .up:
-            guard let envelope = Envelope(message.payload), let report = envelope.report else { return nil }
-            return .report(report, Coordinator.Address(run: String(run), index: index, instance: envelope.instance))
+        case .up: return Envelope(message.payload)?.report.map { Event.report($0, address) }
         case .file(let name):
-            let properties = message.properties.userProperties
-            func value(_ name: String) -> String? { properties.first { $0.name == name }?.value }
-            guard let offset = value("offset").flatMap({ Int64($0) }), let instance = value("instance") else {
-                return nil
+            let offset = message.properties.userProperties.first { $0.name == "offset" }?.value
+            return offset.flatMap { Int64($0) }.map {
+                Event.part(file: name, offset: $0, bytes: message.payload, address)
             }
-            return .part(
-                file: name,
-                offset: offset,
-                bytes: message.payload,
-                Coordinator.Address(run: String(run), index: index, instance: instance)
-            )
         }
     }
 
@@ -171,15 +165,23 @@ package final class CoordinatorServer: Sendable {
     package func send(_ order: SegmentOrder, to address: Coordinator.Address) {
         var isEcho = false
         if case .echo = order { isEcho = true }
-        var envelope = Envelope(order, to: address.instance)
+        var envelope = Envelope(order)
         if !isEcho { envelope.number = self.orders.wrappingAdd(1, ordering: .relaxed).newValue }
         self.outgoing.yield(
             MQTTMessage(
-                topic: CoordinationTopic.down(address.run, address.index),
+                topic: CoordinationTopic.down(address),
                 payload: envelope.bytes,
                 qos: isEcho ? .atMostOnce : .atLeastOnce
             )
         )
+    }
+
+    /// A line about logins with wrong credentials since the last call; `nil` without any.
+    package func wrongLogins() async -> String? {
+        let guesses = await self.broker.takeGuesses().sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+        guard !guesses.isEmpty else { return nil }
+        let peers = guesses.prefix(3).map { "\($0.value) from \($0.key)" }.joined(separator: ", ")
+        return "logins with a wrong user or password: \(peers)\(guesses.count > 3 ? ", and from others" : "")"
     }
 
     /// Sends what is left, and closes all connections.

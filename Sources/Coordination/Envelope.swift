@@ -2,24 +2,16 @@ import DataEncodings
 import Foundation
 import LoadEngine
 
-/// A message as JSON, and the sender or the receiver by its instance.
+/// A message as JSON; its topic has the sender or the receiver.
 struct Envelope: Codable {
-    /// A process of a segment, drawn at random: it distinguishes two with the same index.
-    let instance: String
     /// The place among all orders, since an order at QoS 1 may come twice; absent where that does not matter.
     var number: UInt64?
     private var told: SegmentReport?
     private(set) var order: SegmentOrder?
 
-    init(_ report: SegmentReport, from instance: String) {
-        self.instance = instance
-        self.told = report
-    }
+    init(_ report: SegmentReport) { self.told = report }
 
-    init(_ order: SegmentOrder, to instance: String) {
-        self.instance = instance
-        self.order = order
-    }
+    init(_ order: SegmentOrder) { self.order = order }
 
     var bytes: [UInt8] { (try? JSONEncoder().encode(self)).map { Array($0) } ?? [] }
 

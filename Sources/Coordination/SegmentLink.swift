@@ -36,8 +36,7 @@ package final class SegmentLink: Sendable {
     let settings: Settings
     private let hello: SegmentHello
     let clock: OwnClock
-    private let index: Int
-    private let instance: String
+    private let address: Coordinator.Address
     private let manager: MQTTSessionManager
     private let outgoing: AsyncStream<SegmentReport>.Continuation
     private let reports: AsyncStream<SegmentReport>
@@ -106,15 +105,15 @@ package final class SegmentLink: Sendable {
         self.settings = settings
         self.hello = hello
         self.clock = clock
-        self.index = hello.segment - 1
-        self.instance = String(UInt64.random(in: 1...UInt64.max), radix: 16)
+        let instance = CoordinationCredentials.makeSecret()
+        self.address = Coordinator.Address(run: hello.run, index: hello.segment - 1, instance: instance)
         (self.orders, self.order) = AsyncStream<SegmentOrder>.makeStream()
         (self.reports, self.outgoing) = AsyncStream<SegmentReport>.makeStream()
         (self.joining, self.joined) = AsyncStream<Joining>.makeStream()
         self.state = Mutex(State())
         var configuration = MQTTClientConfiguration(host: settings.host, port: settings.port)
         configuration.version = .v5
-        configuration.clientID = "clamor-\(hello.segment)-\(self.instance)"
+        configuration.clientID = self.address.clientID
         // The session keeps orders and files while the connection is away.
         configuration.cleanStart = false
         configuration.sessionExpiry = 3_600
@@ -127,8 +126,8 @@ package final class SegmentLink: Sendable {
         var properties = Properties()
         properties.willDelayInterval = Self.willDelay
         configuration.will = Will(
-            topic: CoordinationTopic.up(hello.run, hello.segment - 1),
-            payload: Envelope(.lost, from: self.instance).bytes,
+            topic: CoordinationTopic.up(self.address),
+            payload: Envelope(.lost).bytes,
             qos: .atLeastOnce,
             properties: properties
         )
@@ -144,7 +143,7 @@ package final class SegmentLink: Sendable {
     ///
     /// - Returns: what the coordinator says of the run.
     package func join() async throws(SegmentLinkError) -> SegmentWelcome {
-        let down = CoordinationTopic.down(self.hello.run, self.index)
+        let down = CoordinationTopic.down(self.address)
         self.manager.setSubscriptions([Subscription(filter: down, qos: .atLeastOnce)])
         self.manager.connect()
         let place = "\(self.settings.host):\(self.settings.port)"
@@ -217,8 +216,8 @@ package final class SegmentLink: Sendable {
         }
         if case .echo = report { isEcho = true }
         let message = MQTTMessage(
-            topic: CoordinationTopic.up(self.hello.run, self.index),
-            payload: Envelope(report, from: self.instance).bytes,
+            topic: CoordinationTopic.up(self.address),
+            payload: Envelope(report).bytes,
             // An echo that waits for a connection would measure that wait.
             qos: isEcho ? .atMostOnce : .atLeastOnce
         )
@@ -227,8 +226,7 @@ package final class SegmentLink: Sendable {
 
     private func receive(_ message: MQTTMessage) {
         let arrived = self.clock.now
-        guard let envelope = Envelope(message.payload), envelope.instance == self.instance, let order = envelope.order
-        else { return }
+        guard let envelope = Envelope(message.payload), let order = envelope.order else { return }
         let isNew = self.state.withLock { state in
             state.heard = clamor_monotonic_nanoseconds()
             guard let number = envelope.number else { return true }
@@ -267,11 +265,10 @@ package final class SegmentLink: Sendable {
         else { return }
         var properties = Properties()
         properties.userProperties = [
-            UserProperty("instance", self.instance), UserProperty("offset", "\(offset)"),
-            UserProperty("length", "\(bytes.count)"),
+            UserProperty("offset", "\(offset)"), UserProperty("length", "\(bytes.count)"),
         ]
         let message = MQTTMessage(
-            topic: CoordinationTopic.file(self.hello.run, self.index, file),
+            topic: CoordinationTopic.file(self.address, file),
             payload: bytes,
             qos: .atLeastOnce,
             properties: properties

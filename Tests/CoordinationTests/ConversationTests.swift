@@ -1,5 +1,7 @@
 import Coordination
 import LoadEngine
+import MQTT
+import MQTTCodec
 import Measurement
 import TestSupport
 import Testing
@@ -11,10 +13,16 @@ struct ConversationTests {
         SegmentHello(version: "1", run: "r 1", plan: "p", segment: segment, segments: count, host: "h")
     }
 
+    private static let credentials = CoordinationCredentials(password: "right")
+
+    private static func server() async throws -> CoordinatorServer {
+        try await CoordinatorServer.start(host: "127.0.0.1", port: 0, tls: nil, credentials: Self.credentials)
+    }
+
     private static func link(
         _ server: CoordinatorServer,
         _ hello: SegmentHello = Self.hello(1, of: 1),
-        credentials: CoordinationCredentials? = nil,
+        credentials: CoordinationCredentials? = Self.credentials,
         ahead: Int64 = 0,
         joinTimeout: Duration = .seconds(60)
     ) -> SegmentLink {
@@ -46,7 +54,7 @@ struct ConversationTests {
 
     @Test("reports and orders arrive as they were sent, in their order")
     func messages() async throws {
-        let server = try await CoordinatorServer.start(host: "127.0.0.1", port: 0, tls: nil, credentials: nil)
+        let server = try await Self.server()
         let reports: [SegmentReport] = [
             .ready, .settled, .balance(DeliveryBalance(expected: 5, received: 3, uncertain: 1), group: 2), .line("a b"),
             .interval(TimelineInterval(second: 3, phase: "measure", seconds: 1, metrics: [], lanes: [])),
@@ -87,7 +95,7 @@ struct ConversationTests {
 
     @Test("a greeting that had no receiver, or found its index taken, is repeated until the segment is welcome")
     func greetsAgain() async throws {
-        let server = try await CoordinatorServer.start(host: "127.0.0.1", port: 0, tls: nil, credentials: nil)
+        let server = try await Self.server()
         let answering = Task {
             var count = 0
             for await read in server.events {
@@ -108,27 +116,86 @@ struct ConversationTests {
         await server.close()
     }
 
-    @Test("a segment with the wrong password, or none, does not join", arguments: [nil, "wrong"])
+    @Test("a segment with a wrong password, or none, does not join, and is named", arguments: [nil, "wrong"])
     func password(_ password: String?) async throws {
-        let credentials = CoordinationCredentials(user: "segment", password: "right")
-        let server = try await CoordinatorServer.start(host: "127.0.0.1", port: 0, tls: nil, credentials: credentials)
+        let server = try await Self.server()
         let answering = Self.answer(server)
-        let link = Self.link(
-            server,
-            credentials: password.map { CoordinationCredentials(user: "segment", password: $0) }
-        )
+        #expect(await server.wrongLogins() == nil)
+        let link = Self.link(server, credentials: password.map { CoordinationCredentials(password: $0) })
         await #expect(throws: SegmentLinkError.self) { try await link.join() }
+        #expect(await server.wrongLogins() == "logins with a wrong user or password: 1 from 127.0.0.1")
+        #expect(await server.wrongLogins() == nil)
         await link.close()
-        let right = Self.link(server, credentials: credentials)
+        let right = Self.link(server)
         #expect(try await right.join().run == "r")
         await right.close()
         answering.cancel()
         await server.close()
     }
 
+    @Test(
+        "a process that knows the password neither reports for another segment nor hears its orders",
+        arguments: ["2-b", "1-b", "01-a", "1-", "+", "#", "1-a/x"]
+    )
+    func forged(_ clientID: String) async throws {
+        let server = try await Self.server()
+        var configuration = MQTTClientConfiguration(host: "127.0.0.1", port: UInt16(server.port))
+        configuration.version = .v5
+        configuration.clientID = clientID
+        configuration.authentication = .scramSHA256(user: "segment", password: Self.credentials.password)
+        let client = MQTTClient(configuration)
+        try await client.connect()
+        for topic in ["up", "file/run.json", "down"].map({ "clamor/2/r/1-a/\($0)" }) {
+            let error = await #expect(throws: MQTTClientError.self) {
+                try await client.publish(MQTTMessage(topic: topic, qos: .atLeastOnce))
+            }
+            guard case .rejected(let result)? = error else {
+                Issue.record("\(topic): \(String(describing: error))")
+                continue
+            }
+            #expect(result.reason == .notAuthorized)
+        }
+        let filters = [
+            "#", "clamor/2/r/1-a/down", "clamor/2/+/1-a/down", "clamor/2/+/+/down", "clamor/2/+/1-a/#",
+            "$share/s/clamor/2/+/1-a/down",
+        ]
+        let results = try await client.subscribe(filters.map { Subscription(filter: $0, qos: .atLeastOnce) })
+        #expect(results.map(\.reason) == filters.map { _ in ReasonCode.notAuthorized })
+        await client.shutDown()
+        await server.close()
+    }
+
+    @Test("the sender of a report is the client id that its topic names", arguments: ["2-b", "02-b", "x-b", "2"])
+    func sender(_ clientID: String) async throws {
+        let server = try await Self.server()
+        var configuration = MQTTClientConfiguration(host: "127.0.0.1", port: UInt16(server.port))
+        configuration.version = .v5
+        configuration.clientID = clientID
+        configuration.authentication = .scramSHA256(user: "segment", password: Self.credentials.password)
+        let client = MQTTClient(configuration)
+        try await client.connect()
+        let (addresses, seen) = AsyncStream<Coordinator.Address>.makeStream()
+        let answering = Self.answer(server) { _, address in seen.yield(address) }
+        let (topic, payload) = ("clamor/2/r/\(clientID)/up", #"{"told":{"ready":{}}}"#)
+        try await client.publish(MQTTMessage(topic: topic, payload: payload.utf8, qos: .atLeastOnce))
+        // It comes behind the other one.
+        let link = Self.link(server, Self.hello(1, of: 2))
+        _ = try await link.join()
+        var read: [Int] = []
+        for await address in addresses {
+            read.append(address.index)
+            if address.index == 0 { break }
+        }
+        #expect(read == (clientID == "2-b" ? [1, 0] : [0]))
+        await link.close()
+        await client.shutDown()
+        answering.cancel()
+        await server.close()
+    }
+
     @Test("the coordinator's clock is measured within the stated error, and the same clock is not corrected")
     func clock() async throws {
-        let server = try await CoordinatorServer.start(host: "127.0.0.1", port: 0, tls: nil, credentials: nil)
+        let server = try await Self.server()
         let clock = OwnClock()
         let answering = Self.answer(server, clock: clock)
         let ahead: Int64 = 3_600_000_000_000
@@ -151,7 +218,7 @@ struct ConversationTests {
     func files() async throws {
         let (source, target) = (try ScratchFolder(), try ScratchFolder())
         for size in [0, 5, 600_000] { try source.write(String(repeating: "x", count: size), to: "\(size).csv") }
-        let server = try await CoordinatorServer.start(host: "127.0.0.1", port: 0, tls: nil, credentials: nil)
+        let server = try await Self.server()
         let collecting = Task { await Self.collect(server, into: target.path) }
         let link = Self.link(server)
         let welcome = try await link.join()

@@ -42,6 +42,8 @@ private struct Party {
     let folder: ScratchFolder
     let coordinator: RunningProgram
     let port: Int
+    /// What the coordinator prints for its segments, as a variable of the environment.
+    let password: String
     let joining: Joining
 
     static func scenario(_ target: String, seconds: Int, more: String = "") -> String {
@@ -76,9 +78,15 @@ private struct Party {
         return try await ClamorBinary.with(words) { coordinator in
             let line = try await coordinator.line { $0.contains("segments at") }
             let port = try #require(line.split(separator: ":").last.flatMap { Int($0) })
+            let command = try await coordinator.line { $0.hasPrefix("start each with ") }
+            let words = command.split(separator: " ").map(String.init)
+            let password = try #require(words.first { $0.hasPrefix("CLAMOR_COORDINATOR_PASSWORD=") })
+            #expect(words.contains("mqtt://127.0.0.1:\(port)") && words.contains("I/2"))
             let joining = Joining(coordinator)
             defer { joining.report() }
-            return try await body(Party(folder: folder, coordinator: coordinator, port: port, joining: joining))
+            return try await body(
+                Party(folder: folder, coordinator: coordinator, port: port, password: password, joining: joining)
+            )
         }
     }
 
@@ -94,22 +102,26 @@ private struct Party {
         _ index: Int,
         of count: Int = 2,
         file: String = "fleet.yaml",
-        _ options: String = ""
+        _ options: String = "",
+        environment: [String]? = nil
     ) throws -> RunningProgram {
-        try self.start(index, of: count, file: file, options.split(separator: " ").map(String.init))
+        let words = options.split(separator: " ").map(String.init)
+        return try self.start(index, of: count, file: file, words, environment: environment)
     }
 
     private func start(
         _ index: Int,
         of count: Int = 2,
         file: String = "fleet.yaml",
-        _ options: [String]
+        _ options: [String],
+        environment: [String]? = nil
     ) throws -> RunningProgram {
         try ClamorBinary.start(
             [
                 "run", self.folder.path(file), "--coordinator", "127.0.0.1:\(self.port)", "--segment",
                 "\(index)/\(count)", "--out", self.folder.path("s\(index)"),
-            ] + options
+            ] + options,
+            environment: environment ?? [self.password]
         )
     }
 
@@ -265,6 +277,26 @@ extension Integration {
                     for segment in [first, second] { #expect(try await segment.ended().status == 0) }
                     try party.record.expectWhole(seconds: 2)
                 }
+            }
+        }
+
+        @Test("a segment needs the password that the coordinator prints; SIGINT ends a coordinator without segments")
+        func token() async throws {
+            try await Party.with(Party.scenario("127.0.0.1:9", seconds: 1)) { party in
+                let none = try await party.stranger(1, environment: []).ended()
+                #expect(none.status == 64)
+                #expect(none.errorLines.count == 1 && none.errors.contains("needs a password"), "\(none.errors)")
+                let wrong = try party.stranger(1, environment: ["CLAMOR_COORDINATOR_PASSWORD=wrong"])
+                try await party.coordinator.line(on: .errors) {
+                    $0.contains("logins with a wrong user or password: 1 from 127.0.0.1")
+                }
+                let ending = try await wrong.ended()
+                #expect(ending.status == 69)
+                #expect(ending.errorLines.count == 1 && ending.errors.contains("--coordinator"), "\(ending.errors)")
+                party.coordinator.send(SIGINT)
+                let last = try await party.coordinator.ended()
+                #expect(last.status == 105)
+                #expect(last.errors.contains("given up before it began"))
             }
         }
 

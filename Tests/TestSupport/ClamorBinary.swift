@@ -13,9 +13,16 @@ package enum ClamorBinary {
     private static let hasNoSummary: Void = { unsetenv("GITHUB_STEP_SUMMARY") }()
 
     /// Starts it.
-    package static func start(_ arguments: [String]) throws -> RunningProgram {
+    ///
+    /// - Parameters:
+    ///   - arguments: of the program.
+    ///   - environment: variables as `NAME=VALUE`, beside those of the tests.
+    /// - Returns: the program, which runs.
+    /// - Throws: the reason why it did not start.
+    package static func start(_ arguments: [String], environment: [String] = []) throws -> RunningProgram {
         _ = self.hasNoSummary
-        return try RunningProgram(self.path, arguments)
+        guard !environment.isEmpty else { return try RunningProgram(self.path, arguments) }
+        return try RunningProgram("/usr/bin/env", environment + [self.path] + arguments)
     }
 
     /// Runs it to its end.

@@ -61,6 +61,23 @@ struct CoordinateOptionsTests {
         #expect(options.scheduleHash == coordinate.scenario.scheduleHash && options.scheduleHash == whole.scheduleHash)
     }
 
+    @Test("the password alone is enough; without one the coordinator makes it, wherever it listens")
+    func credentials() throws {
+        let segment = CoordinationCredentials(user: "segment", password: "secret")
+        for place in ["127.0.0.1:1", "0.0.0.0:1"] {
+            let line = "coordinate FILE --segments 3 --listen \(place)"
+            guard case .coordinate(let given) = try self.parse(line),
+                case .coordinate(let made) = try self.parse(line, password: nil)
+            else { return #expect(Bool(false)) }
+            #expect(given.credentials == segment)
+            #expect(made.credentials == nil)
+        }
+        guard case .scenario(let options) = try self.parse("run FILE --coordinator h --segment 1/3") else {
+            return #expect(Bool(false))
+        }
+        #expect(options.common.segment.coordinator?.credentials == segment)
+    }
+
     @Test("processes of a host have the clients of its segment")
     func processes() throws {
         let line = "run FILE --coordinator h --segment 2/3 --processes 2"
@@ -89,8 +106,6 @@ struct CoordinateOptionsTests {
 
     static let refused = [
         Refused("coordinate FILE", "--segments: is missing"),
-        Refused("coordinate FILE --segments 2 --listen 0.0.0.0:1", "any host could join", password: nil),
-        Refused("coordinate FILE --segments 2 --listen 0.0.0.0:1", "any host could join"),
         Refused("coordinate FILE --segments 2 --listen h:x", "'h:x' is no address"),
         Refused("coordinate FILE --segments 2 --user u", "needs a password", password: nil),
         Refused("coordinate FILE --segments 2 --certfile c.pem", "needs its private key"),
@@ -100,6 +115,7 @@ struct CoordinateOptionsTests {
         Refused("run FILE --coordinator http://h --segment 1/2", "is no coordinator"),
         Refused("run FILE --coordinator u:p@h --segment 1/2", "is no coordinator"),
         Refused("run FILE --coordinator u@h --segment 1/2", "needs a password", password: nil),
+        Refused("run FILE --coordinator 127.0.0.1 --segment 1/2", "needs a password", password: nil),
         Refused("run FILE --coordinator h --segment 1/2 --seed 3", "gives all segments its own"),
         Refused("run FILE --coordinator h --segment 1/2 --start-at 2000000000", "says when the run begins"),
         Refused("run FILE --coordinator h --segment 1/2 --coordinator-cafile c", "mqtts://"),

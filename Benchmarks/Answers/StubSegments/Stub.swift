@@ -1,11 +1,12 @@
 import Coordination
+import Foundation
 import Measurement
 import Report
 import Synchronization
 
 /// Segments that run no clients, and report to a coordinator as if they did.
 ///
-/// Usage: `stub-segments PORT SEGMENTS SERIES SECONDS PLAN VERSION`
+/// Usage: `stub-segments PORT SEGMENTS SERIES SECONDS PLAN VERSION`, with the password in CLAMOR_COORDINATOR_PASSWORD
 @main
 enum Stub {
     static func main() async {
@@ -34,7 +35,9 @@ enum Stub {
     }
 
     private static func run(_ hello: SegmentHello, port: UInt16, series: Int, seconds: Int) async {
-        let settings = SegmentLink.Settings(host: "127.0.0.1", port: port, joinTimeout: .seconds(60))
+        var settings = SegmentLink.Settings(host: "127.0.0.1", port: port, joinTimeout: .seconds(60))
+        let password = ProcessInfo.processInfo.environment["CLAMOR_COORDINATOR_PASSWORD"] ?? ""
+        settings.credentials = CoordinationCredentials(password: password)
         let link = SegmentLink(settings, hello, clock: OwnClock()) { print("segment \(hello.segment): \($0)") }
         guard let welcome = await Self.join(link) else { return }
         _ = try? await link.synchronize(welcome) { _ in }

@@ -75,8 +75,8 @@ extension Broker {
                 clientID = "clamor-auto-\(self.assignedIDs)"
             } while self.sessionsByKey[Array(clientID.utf8)] != nil
         }
-        let access = self.configuration.access
-        let rules = (user.map { access.users[$0] } ?? access.anonymous)?.rights(of: clientID)
+        let users = self.configuration.access.users
+        let rules = user.flatMap { users[$0]?.rights(of: clientID) }
         if let will = connect.will, rules?.mayPublish(to: will.topic) == false {
             return self.refuse(connection, code: ReasonCode.notAuthorized.rawValue)
         }

@@ -23,8 +23,6 @@ package struct BrokerAccess: Hashable, Sendable {
 
     package var users: [String: User] = [:]
     package var allowsAnonymous = true
-    /// The rights of clients without a user name; `nil`: all.
-    package var anonymous: User?
     /// The SCRAM mechanism required of every user; nil: passwords and every mechanism are accepted.
     package var scram: SCRAMHash?
     /// SCRAM iterations; each login costs the client as many.

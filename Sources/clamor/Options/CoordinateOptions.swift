@@ -9,7 +9,7 @@ package struct CoordinateOptions: Sendable {
     /// PEM files; `nil`: plain TCP.
     package var certificateFile: String?
     package var keyFile: String?
-    /// `nil`: segments need no user.
+    /// `nil`: the password is made anew, and printed.
     package var credentials: CoordinationCredentials?
     /// Nanoseconds.
     package var joinTimeout: Int64 = CoordinatorOptions.usualJoinTimeout
@@ -52,11 +52,6 @@ package struct CoordinatorPlace: Hashable, Sendable {
         }
         guard let port, !host.isEmpty, !host.contains(where: { "/ @[]".contains($0) }) else { return nil }
         self.init(host: host, port: port)
-    }
-
-    package var isLoopback: Bool {
-        let isAddress = self.host.allSatisfy { $0 == "." || $0.isASCII && $0.isNumber }
-        return self.host == "localhost" || self.host == "::1" || isAddress && self.host.hasPrefix("127.")
     }
 
     package var text: String { self.host.contains(":") ? "[\(self.host)]:\(self.port)" : "\(self.host):\(self.port)" }

@@ -20,6 +20,8 @@ final class CoordinateSession {
     private var coordinator: Coordinator
     private var uploads: [Int: Upload] = [:]
     private var fetched: [Int: String] = [:]
+    /// From the begin on: a signal that no stream takes has no effect.
+    private let interrupts = Signals.stream()
     private var signals = 0
     /// When the coordinator stops waiting for segments that were ended.
     private var patience: NIODeadline?
@@ -44,7 +46,7 @@ final class CoordinateSession {
 
     private enum Event: Sendable {
         case server(CoordinatorServer.Event)
-        case tick
+        case tick(wrongLogins: String?)
         case signal
     }
 
@@ -102,18 +104,27 @@ final class CoordinateSession {
 
     private func listen() async throws(RunRefusal) -> CoordinatorServer {
         let place = self.options.listen
+        let token = self.options.credentials == nil ? CoordinationCredentials.makeSecret() : nil
         do {
             let files = TLSServer(certificateFile: self.options.certificateFile, keyFile: self.options.keyFile)
             let server = try await CoordinatorServer.start(
                 host: place.host,
                 port: Int(place.port),
                 tls: self.options.certificateFile == nil ? nil : try files.makeContext(),
-                credentials: self.options.credentials
+                credentials: self.options.credentials ?? CoordinationCredentials(password: token ?? "")
             )
-            let bound = CoordinatorPlace(host: place.host, port: UInt16(server.port))
+            var bound = CoordinatorPlace(host: place.host, port: UInt16(server.port))
             let line = "waiting for \(self.options.segments) segments at \(bound.text)"
-            // A free port is known to nothing else.
+            // A free port is known to nothing else, and neither is a token.
             if place.port == 0 { self.screen.announce(line) } else { self.screen.say(line) }
+            if let token {
+                if ["0.0.0.0", "::"].contains(bound.host) { bound.host = "HOST" }
+                let url = (self.options.certificateFile == nil ? "mqtt://" : "mqtts://") + bound.text
+                self.screen.announce(
+                    "start each with CLAMOR_COORDINATOR_PASSWORD=\(token) clamor run FILE --coordinator \(url) "
+                        + "--segment I/\(self.options.segments)"
+                )
+            }
             return server
         } catch {
             throw RunRefusal("--listen: \(error)")
@@ -126,8 +137,12 @@ final class CoordinateSession {
         let (events, continuation) = AsyncStream<Event>.makeStream()
         let tasks = [
             Task { for await event in server.events { continuation.yield(.server(event)) } },
-            Task { for await _ in Signals.stream() { continuation.yield(.signal) } },
-            Task { while (try? await Task.sleep(for: .seconds(1))) != nil { continuation.yield(.tick) } },
+            Task { [interrupts] in for await _ in interrupts { continuation.yield(.signal) } },
+            Task {
+                while (try? await Task.sleep(for: .seconds(1))) != nil {
+                    continuation.yield(.tick(wrongLogins: await server.wrongLogins()))
+                }
+            },
         ]
         defer { for task in tasks { task.cancel() } }
         for await event in events {
@@ -141,7 +156,9 @@ final class CoordinateSession {
                 let step = upload?.address == address ? upload?.collector.add(bytes, of: file, at: offset) : nil
                 if step != nil, self.patience != nil { self.patience = .now() + Self.lastWait }
                 actions = self.collect(step, address, server)
-            case .tick: actions = self.coordinator.tick(self.now) + self.askAgain(server) + self.abandoned()
+            case .tick(let line):
+                if let line { self.screen.warn(line) }
+                actions = self.coordinator.tick(self.now) + self.askAgain(server) + self.abandoned()
             case .signal: actions = self.signal()
             }
             self.perform(actions, server, directory)
@@ -224,7 +241,6 @@ final class CoordinateSession {
     /// Ends the wait for segments that do not end after a stop.
     private func abandoned() -> [Coordinator.Action] {
         if self.patience == nil, self.coordinator.failure != nil { self.patience = .now() + Self.lastWait }
-        if self.signals > 0, self.coordinator.isStill { return self.coordinator.abandon() }
         guard let patience = self.patience, .now() >= patience else { return [] }
         return self.coordinator.abandon()
     }

@@ -31,10 +31,10 @@ extension GivenOptions {
                 self.refuse(\.coordinatorCertificate, "needs its private key; add \(\.coordinatorKey)")
             }
             options.credentials = self.coordinatorCredentials(self[\.coordinatorUser])
-            if options.credentials == nil, !options.listen.isLoopback {
+            if let user = self[\.coordinatorUser], options.credentials == nil {
                 self.refuse(
-                    \.listen,
-                    "without \(\.coordinatorUser, "NAME") and CLAMOR_COORDINATOR_PASSWORD any host could join; give both, or listen on 127.0.0.1"
+                    \.coordinatorUser,
+                    "the user '\(user)' needs a password; set CLAMOR_COORDINATOR_PASSWORD, or leave the option out"
                 )
             }
             return .coordinate(options)
@@ -61,7 +61,7 @@ extension GivenOptions {
         guard ["mqtt", "mqtts"].contains(name), let place, user?.contains(":") != true else {
             return self.refuse(
                 \.coordinator,
-                "is no coordinator; write it like mqtt://user@10.0.0.1:7883, with the password in CLAMOR_COORDINATOR_PASSWORD"
+                "is no coordinator; write it like mqtt://10.0.0.1:7883, with the password in CLAMOR_COORDINATOR_PASSWORD"
             )
         }
         var coordinator = CoordinatorOptions(place: place, isSecure: name == "mqtts")
@@ -71,6 +71,12 @@ extension GivenOptions {
             self.refuse(\.coordinatorAuthority, "is of use with \(\.coordinator, "mqtts://...") only")
         }
         coordinator.credentials = self.coordinatorCredentials(user)
+        if coordinator.credentials == nil {
+            self.refuse(
+                \.coordinator,
+                "needs a password; set CLAMOR_COORDINATOR_PASSWORD to the one that the coordinator was given, or printed"
+            )
+        }
         options.segment.coordinator = coordinator
         options.files.writesPage = false
         // One watch is enough, and the first segment has it.
@@ -79,14 +85,10 @@ extension GivenOptions {
         }
     }
 
-    private mutating func coordinatorCredentials(_ user: String?) -> CoordinationCredentials? {
+    /// `nil` without a password.
+    private func coordinatorCredentials(_ user: String?) -> CoordinationCredentials? {
         let password = self[\.coordinatorPassword] ?? self.inherited(\.coordinatorPassword) ?? ""
-        guard let user, !user.isEmpty else { return nil }
-        guard !password.isEmpty else {
-            let option: AnyOptionKey = self.command == .coordinate ? \OptionTable.coordinatorUser : \.coordinator
-            self.refuse(option, "the user '\(user)' needs a password; set CLAMOR_COORDINATOR_PASSWORD")
-            return nil
-        }
-        return CoordinationCredentials(user: user, password: password)
+        let user = user.flatMap { $0.isEmpty ? nil : $0 } ?? CoordinationCredentials.usualUser
+        return password.isEmpty ? nil : CoordinationCredentials(user: user, password: password)
     }
 }

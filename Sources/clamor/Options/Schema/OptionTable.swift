@@ -448,7 +448,7 @@ package struct OptionTable: Sendable {
         .usual("127.0.0.1:\(CoordinatorPlace.usualPort)").plan(.none("it says where segments join")).basic
     let coordinatorUser = OptionEntry("--user -u", .text("name"), of: [.coordinate])
         .help("User name of the segments; the password is in CLAMOR_COORDINATOR_PASSWORD.")
-        .usual("none, on loopback only").plan(.none("it says who may join")).basic
+        .usual("segment").plan(.none("it says who may join")).basic
     let coordinatorCertificate = OptionEntry("--certfile", .text("file"), of: [.coordinate])
         .help("The coordinator's certificate and its chain, PEM: segments join with mqtts.")
         .plan(.none("it says where segments join"))
@@ -460,14 +460,15 @@ package struct OptionTable: Sendable {
         .usual("abort").plan(.none("it says how a run ends")).basic
     let coordinator = OptionEntry("--coordinator", .text("url"), of: [.run])
         .help("Join the run of a coordinator as a segment; it gives the seed and the begin, and fetches the results.")
-        .example("--coordinator mqtt://segment@10.0.0.1:7883 --segment 2/3")
+        .example("--coordinator mqtt://10.0.0.1:7883 --segment 2/3")
         .plan(.none("it says which run a segment joins")).scope(.command).secret(.part(Redaction.hideURLSecrets))
     let coordinatorAuthority = OptionEntry("--coordinator-cafile", .text("file"), of: [.run])
         .help("PEM file with the CAs that the coordinator's certificate is verified with.").usual("the system's")
         .plan(.none("it says which run a segment joins")).scope(.command)
         .needing(\.coordinator, "is of use with \(\.coordinator) only")
     let coordinatorPassword = OptionEntry("--coordinator-password", .text("password"), of: .files)
-        .help("Password of the segments. Shown nowhere.").plan(.none("it says who may join")).scope(.command)
+        .help("Password of the segments. Without one the coordinator makes one, and prints it.")
+        .usual("the environment's CLAMOR_COORDINATOR_PASSWORD").plan(.none("it says who may join")).scope(.command)
         .environment("CLAMOR_COORDINATOR_PASSWORD").secret(.whole)
     let leastClients = OptionEntry("--min-clients", key: "min_clients", .clients, of: .files)
         .help("Under a coordinator the load begins when this part of all clients is up; the others follow.")
