@@ -7,8 +7,9 @@ extension Shard {
         switch self.plan.pace {
         case .idle: 0
         case .open, .streams: self.paces[place].due - self.paces[place].sent
+        // Nothing becomes due when the load is over, however late its timer fires.
         case .closed:
-            self.phase == .loading
+            self.phase == .loading && self.paces[place].ableSince < self.loadEnd ?? .distantFuture
                 ? (self.plan.limit(ofOperator: self.clients.number(at: place)) ?? .max) - self.paces[place].sent : 0
         }
     }

@@ -68,7 +68,7 @@ extension Shard {
     func sendWhatWasThought(_ now: NIODeadline) -> NIODeadline? {
         while let (place, since) = self.thinkers?.takeNext(now) {
             guard self.paces[place].isUp else { continue }
-            self.paces[place].ableSince = since
+            self.paces[place].ableSince = max(since, self.origin)
             self.markReady(place)
         }
         return self.thinkers?.next

@@ -193,6 +193,9 @@ package final class Shard<Work: ShardWork> {
     /// Ends the load before its time, or with it.
     package func endLoad(at end: NIODeadline) {
         guard self.phase == .loading || self.phase == .connecting else { return }
+        // In closed loop every operation begun before this order is due in the load, which ends behind the last one.
+        let behind = min(self.context.refresh() + .nanoseconds(1), self.loadEnd ?? .distantFuture)
+        let end = self.plan.pace == .closed ? max(end, behind) : end
         if self.phase == .loading {
             self.endStages(end)
             self.becomeDue(before: end)

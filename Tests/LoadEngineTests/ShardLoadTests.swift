@@ -1,5 +1,6 @@
 import LoadEngine
 import NIOCore
+import NIOEmbedded
 import Testing
 
 @Suite("The load of a shard")
@@ -397,5 +398,32 @@ struct ShardLoadTests {
         rig.shard.endDrain()
         #expect(rig.work.total(\.notSent) == 0)
         #expect(rig.count(.finished(shard: 0)) == 1)
+    }
+
+    @Test("in closed loop an answer behind the load's end lets nothing go, before the loop notices the end")
+    func closedLate() {
+        let rig = ShardRig(self.closed(1), window: 3)
+        let end = rig.now + .seconds(1)
+        // Scheduled first, the answer comes before the timer of the load's end.
+        rig.loop.assumeIsolated().scheduleTask(deadline: end) { [work = rig.work] in work.answers(0, 3, inTurn: true) }
+        rig.begin()
+        rig.advance(.seconds(1))
+        #expect(rig.shard.phase == .draining)
+        #expect(rig.work.clients[0].offered == 3 && rig.work.clients[0].sent == 3)
+        #expect(rig.work.sent.flatMap(\.dues).allSatisfy(rig.shard.measured.contains))
+    }
+
+    @Test("what a client in closed loop began before the order to end belongs to the measured phase")
+    func closedEarlyEnd() {
+        let rig = ShardRig(self.closed(1), window: 3)
+        rig.begin()
+        let start = rig.now
+        rig.advance(.milliseconds(10))
+        rig.work.answers(0, 3, inTurn: true)
+        // The order was given 5 ms ago.
+        rig.shard.endLoad(at: start + .milliseconds(5))
+        rig.work.answers(0, 3, inTurn: true)
+        #expect(rig.work.dues(of: 0) == Array(repeating: start, count: 3) + Array(repeating: rig.now, count: 3))
+        #expect(rig.work.sent.flatMap(\.dues).allSatisfy(rig.shard.measured.contains))
     }
 }

@@ -111,6 +111,20 @@ struct StageTests {
         #expect(rig.work.sent.map { $0.at - start } == [0, 200, 400, 600, 800].map { .milliseconds($0) })
     }
 
+    @Test("a client that comes up before the load's first moment sends at that moment or later")
+    func thinksBeforeTheLoad() {
+        var plan = LoadPlan(operators: 1, connect: .pending(9), pace: .closed, measure: .seconds(1))
+        plan.think = .milliseconds(5)
+        let rig = ShardRig(plan, window: 1)
+        rig.shard.startConnecting(at: rig.now)
+        rig.advance(.zero)
+        let start = rig.now + .milliseconds(20)
+        rig.shard.startLoad(at: start)
+        rig.work.comesUp(0)
+        rig.advance(.milliseconds(30))
+        #expect(rig.work.sent.flatMap(\.dues) == [start])
+    }
+
     @Test("a client that was away while it thought thinks again when it is back, once")
     func thinksAgain() {
         var plan = LoadPlan(operators: 1, connect: .pending(9), pace: .closed, measure: .seconds(1))

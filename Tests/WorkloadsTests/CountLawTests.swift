@@ -151,4 +151,92 @@ struct CountLawTests {
         #expect(run.histogram("reconnect_duration", ["phase": "total"]).count == connected - clients)
         #expect(run.histogram("subscribe_duration", [:]).count == run.network.oracle.subacks)
     }
+
+    // MARK: Closed loop
+
+    /// How a load in closed loop ends.
+    struct ClosedLoad: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        var limit: UInt64?
+        var hasStages = false
+
+        static let all = [
+            ClosedLoad(testDescription: "by its duration"), ClosedLoad(testDescription: "by its limit", limit: 99),
+            ClosedLoad(testDescription: "in stages", hasStages: true),
+        ]
+    }
+
+    private func closed(
+        _ load: ClosedLoad,
+        _ weather: String,
+        _ qos: QoS,
+        topology: MQTTLoad.Topology = .pair
+    ) throws -> MQTTVirtualRun {
+        let stages: [Stage] = [("peak", .milliseconds(200), true), ("rest", .milliseconds(300), true)]
+        let run = try MQTTVirtualRun(
+            .init(
+                faults: weather == "falls silent" ? "" : weather,
+                publishers: 3,
+                subscribers: 3,
+                topology: topology,
+                qualities: [qos],
+                duration: .milliseconds(500),
+                window: 4,
+                reconnects: 1_000,
+                latency: .milliseconds(5),
+                pace: .closed,
+                limit: load.limit,
+                // At QoS 0 no answer ends a turn.
+                think: qos == .atMostOnce ? .milliseconds(10) : .zero,
+                stages: load.hasStages ? stages : []
+            )
+        )
+        if weather == "falls silent" {
+            run.at(.milliseconds(55)) { [unowned run] in run.network.rewrite = { _ in [] } }
+        }
+        // The last operation under a limit begins at the moment at which the run orders the end.
+        run.perform(step: .milliseconds(10))
+        return run
+    }
+
+    @Test(
+        "in closed loop each operation that was offered has one end and one sample",
+        arguments: ClosedLoad.all,
+        ["", "drop 3%", "disconnect-every 50ms", "falls silent"]
+    )
+    func closedLoop(_ load: ClosedLoad, _ weather: String) throws {
+        for qos in [QoS.atMostOnce, .atLeastOnce, .exactlyOnce] {
+            let run = try self.closed(load, weather, qos)
+            #expect(run.imbalances == [], "\(qos)")
+            let level: Labels = ["qos": "\(qos.rawValue)"]
+            let offered = run.counter("publish_offered", qos)
+            #expect(offered > 0 && load.limit.map { offered <= $0 } ?? true, "\(qos)")
+            #expect(run.histogram("schedule_lag").count == offered, "\(qos)")
+            #expect(run.histogram("publish_write_duration", level).count == offered, "\(qos)")
+            guard qos != .atMostOnce else { continue }
+            let leg = level.adding("leg", qos == .atLeastOnce ? "puback" : "pubcomp")
+            let response = run.values("publish_ack_duration", leg)
+            let book = try #require(run.result.books[qos])
+            #expect(response.count == offered, "\(qos)")
+            #expect(response.answered.count == run.counter("publish_acked", qos), "\(qos)")
+            #expect(response.unanswered.failed == book.failed + book.timedOut, "\(qos)")
+            let notSent = run.counter("publish_not_sent", qos)
+            #expect(response.unanswered.outstanding == notSent + book.inFlight, "\(qos)")
+            guard load.hasStages else { continue }
+            let parts = run.setup.stages.map { run.values("publish_ack_duration", leg.adding(Labels.stage, $0.name)) }
+            #expect(parts.reduce(0) { $0 + $1.count } == offered, "\(qos)")
+        }
+    }
+
+    @Test("in closed loop each request that was offered has one sample", arguments: ["", "drop 3%"])
+    func closedRequests(_ weather: String) throws {
+        for load in ClosedLoad.all where !load.hasStages {
+            let run = try self.closed(load, weather, .atLeastOnce, topology: .request)
+            let offered = run.counter("publish_offered", .atLeastOnce)
+            #expect(offered > 0 && run.imbalances == [], "\(load)")
+            let labels: Labels = ["qos": "1"]
+            let reading = run.record.metrics.first { $0.name == "request_duration" && $0.labels == labels }?.duration
+            #expect(reading?.count == offered, "\(load)")
+        }
+    }
 }

@@ -29,6 +29,7 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
         var ackTimeout = TimeAmount.seconds(30)
         /// Overrides the rate.
         var pace: LoadPlan.Pace?
+        var limit: UInt64?
         /// Overrides topic, payload, QoS levels and pace.
         var streams: [(stream: MQTTLoad.Stream, rate: Double)] = []
         var hasLedger = true
@@ -100,6 +101,7 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
             operators: setup.publishers,
             listeners: setup.subscribers,
             pace: pace,
+            limit: setup.limit,
             warmup: setup.warmup,
             measure: setup.duration,
             drain: setup.drain

@@ -149,4 +149,21 @@ struct XMPPClientPingTests {
         run.expect("iq_duration", self.ping, 500 * window, times: .milliseconds(2))
         #expect(run.books.imbalances == [])
     }
+
+    @Test("in closed loop each ping has one end and one sample", arguments: [nil, 41] as [UInt64?], [0, 7])
+    func closedEnds(limit: UInt64?, silent: Int) {
+        let run = self.run(
+            .init(pace: .closed, limit: limit, duration: .milliseconds(200), ackTimeout: .milliseconds(50))
+        ) { _, number, _ in silent > 0 && number.isMultiple(of: silent) ? .silent : .usual }
+        // The last ping under a limit begins at the moment at which the run orders the end.
+        run.perform(step: .milliseconds(2))
+        let books = run.books
+        let values = run.values("iq_duration", self.ping)
+        #expect(books.imbalances == [] && books.offered ?? 0 > 0)
+        #expect(limit == nil || books.offered == limit)
+        #expect(values.count == books.offered)
+        #expect(values.answered.count == books.acked)
+        #expect(values.unanswered.failed == books.failures && values.unanswered.outstanding == books.outstanding)
+        #expect(run.histogram("schedule_lag").count == books.offered)
+    }
 }
