@@ -85,6 +85,30 @@ struct SegmentClockTests {
         #expect(run.reconciliation.problems.isEmpty && run.unreconciled.isEmpty)
     }
 
+    @Test("the books of all segments know each QoS level, also one that a segment does not use", arguments: [1, 2, 3])
+    func books(_ segments: Int) throws {
+        // Publisher k has level k mod 3, and is in segment k mod n with its subscriber.
+        let run = try VirtualSegments(
+            .init(
+                publishers: 3,
+                subscribers: 3,
+                qualities: [.atMostOnce, .atLeastOnce, .exactlyOnce],
+                rate: 30,
+                segments: segments
+            )
+        )
+        try run.perform()
+        #expect(run.books.count == segments)
+        let sums = Books.sums(run.books.flatMap(\.self))
+        #expect(sums.compactMap(\.qos).sorted() == [0, 1, 2])
+        for book in sums {
+            #expect(book.offered == 20 && book.sent == 20, "\(book.name)")
+            #expect(book.expected == 20 && book.received == 20, "\(book.name)")
+            #expect(book.lost == 0 && book.deliveryOutstanding == 0, "\(book.name)")
+            #expect(book.imbalances == [])
+        }
+    }
+
     private static let stages: [(name: String, length: TimeAmount, isMeasured: Bool)] = [
         ("settle", .seconds(1), false), ("peak", .seconds(2), true), ("rest", .seconds(1), true),
     ]

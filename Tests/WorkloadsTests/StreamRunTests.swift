@@ -55,4 +55,28 @@ struct StreamRunTests {
         // The drain waits for the messages that the ledger expects.
         #expect(run.work.balance.expected == rows.reduce(0) { $0 + Int64($1.expected ?? 0) })
     }
+
+    @Test(
+        "a client's acknowledged messages are those of all its streams that are acknowledged",
+        arguments: [
+            ([.atMostOnce, .atLeastOnce], 20), ([.atLeastOnce, .atMostOnce], 20), ([.atLeastOnce, .exactlyOnce], 40),
+        ] as [([QoS], UInt64)]
+    )
+    func acknowledged(_ qualities: [QoS], _ acked: UInt64) throws {
+        let streams = qualities.map { qos in
+            var stream = MQTTLoad.Stream(
+                topic: Template(parsing: "t/\(qos.rawValue)-%i"),
+                payload: .generated(size: 48),
+                qualities: [qos]
+            )
+            stream.name = "level \(qos.rawValue)"
+            return (stream: stream, rate: 10.0)
+        }
+        let run = try MQTTVirtualRun(.init(topology: .fanIn, duration: .seconds(2), streams: streams))
+        run.perform()
+        let clients = run.workload.account([run.result], delivery: run.delivery, record: run.record).clients
+        let publisher = try #require(clients.first { $0.sends })
+        #expect(publisher.tally.sent == 40 && publisher.tally.acked == acked)
+        #expect(publisher.acknowledged)
+    }
 }

@@ -88,8 +88,10 @@ final class VirtualSegments {
         if setup.departures.storms.contains(where: { $0.until == nil }) { load.departures.insert(.storm) }
         if setup.departures.storms.contains(where: { $0.until != nil }) { load.departures.insert(.offline) }
         if !setup.departures.turnouts.isEmpty { load.departures.insert(.inactive) }
-        // A pair stays in its segment where the segments divide the publishers.
-        let spans = setup.topology != .pair || setup.publishers % setup.segments != 0
+        // A pair stays in its segment, unless a publisher has several and the segments do not divide the publishers.
+        let spans =
+            setup.topology != .pair
+            || setup.subscribers > setup.publishers && setup.publishers % setup.segments != 0
         if setup.segments > 1, spans { load.bond = .ledger }
         return load
     }
@@ -154,7 +156,7 @@ final class VirtualSegments {
         let results = self.segments.map { segment in
             segment.shards.compactMap { $0.work.map { segment.workload.result(of: $0) } }
         }
-        let accounts = zip(self.segments, results).map { segment, results in
+        let deliveries = zip(self.segments, results).map { segment, results in
             RunDelivery(
                 segment.workload.plan,
                 results,
@@ -162,7 +164,16 @@ final class VirtualSegments {
                 longestShared: segment.observer.longestShared,
                 presence: segment.observer.deliveries.presence,
                 realtimeOffset: self.load.realtimeOffset
-            ).account
+            )
+        }
+        let accounts = deliveries.map(\.account)
+        self.books = self.segments.indices.map { index in
+            let segment = self.segments[index]
+            return segment.workload.account(
+                results[index],
+                delivery: deliveries[index],
+                record: segment.observer.record
+            ).books
         }
         self.metrics = self.segments.flatMap { $0.observer.metrics }
         let parts = accounts.compactMap(\.segment)
@@ -191,6 +202,8 @@ final class VirtualSegments {
     // MARK: What came of it
 
     private(set) var metrics: [Metric] = []
+    /// Of each segment.
+    private(set) var books: [[Books]] = []
     private(set) var reconciliation = Reconciliation(ledgers: [], fates: nil, feeds: [])
     private(set) var unreconciled: [Verdict.Reason] = []
 
