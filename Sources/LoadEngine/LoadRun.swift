@@ -173,21 +173,25 @@ package actor LoadRun<Observer: RunObserver> {
 
     private func startLoad(at others: NIODeadline = .distantPast) {
         guard self.loadBegan == nil, self.stop == nil else { return }
-        // The begin is far enough ahead that every loop learns of it before the first operation is due. If the load is
-        // the connects, they have begun already.
+        // If the load is the connects, they have begun already.
         let isUnderWay = self.groups.allSatisfy(\.plan.endsWithConnects)
-        let origin = isUnderWay ? self.began : max(others, self.clock.now + .milliseconds(20))
+        let origin = isUnderWay ? self.began : max(others, self.clock.now + Self.lead)
         self.loadBegan = origin
         let start = origin + self.plan.warmup
         self.measured = start..<(self.plan.measure.map { start + $0 } ?? .distantFuture)
-        self.phase = self.plan.warmup > .zero ? .warmup : .measure
         self.tellAll(.startLoad(at: origin))
-        if let first = self.plan.stages.first {
-            self.phase = first.isMeasured ? .measure : .warmup
-            for stage in self.plan.stages.dropFirst() { self.lookAt(origin + stage.start) }
-        }
+        for stage in self.plan.stages.dropFirst() { self.lookAt(origin + stage.start) }
+        // A wait for others belongs to the connect phase.
+        if origin <= self.clock.now + Self.lead { self.phase = self.firstPhase } else { self.lookAt(origin - Self.lead) }
         if self.plan.warmup > .zero { self.lookAt(start) }
         if let end = self.plan.measure.map({ start + $0 }) { self.lookAt(end) }
+    }
+
+    /// The begin is so far ahead that every loop learns of it before the first operation is due.
+    private static var lead: TimeAmount { .milliseconds(20) }
+
+    private var firstPhase: RunPhase {
+        (self.plan.stages.first?.isMeasured ?? (self.plan.warmup == .zero)) ? .measure : .warmup
     }
 
     private func endLoad(_ reason: StopReason) async {
@@ -242,6 +246,10 @@ package actor LoadRun<Observer: RunObserver> {
     /// received everything.
     private func look() async {
         let now = self.clock.now
+        if self.phase == .connect, self.stop == nil, let origin = self.loadBegan, now + Self.lead >= origin {
+            await self.sample()
+            self.phase = self.firstPhase
+        }
         await self.checkStage(now)
         if self.plan.stages.isEmpty, self.phase == .warmup, let start = self.measured?.lowerBound, now >= start {
             await self.sample()

@@ -120,6 +120,10 @@ struct LoadRunTests {
         #expect(knocked.count == 1)
         #expect(outcome.loadBegan == knocked.first.map { $0 + .seconds(1) })
         #expect(outcome.stop == .planned)
+        // The wait is no part of the load.
+        #expect(run.observer.phases == [.connect, .warmup, .measure, .drain])
+        #expect(run.observer.spans[.connect, default: .zero] >= .milliseconds(980))
+        #expect(run.observer.spans[.warmup, default: .zero] <= .milliseconds(60))
         #expect(run.observer.ended.map(\.sent).reduce(0, +) == 80)
     }
 
@@ -528,6 +532,7 @@ private struct TestRun {
 private final class Recorder: RunObserver {
     private struct State {
         var phases: [RunPhase] = []
+        var spans: [RunPhase: TimeAmount] = [:]
         var samples: [Int] = []
         var balances: [Int64] = []
         var quiets: [TimeAmount] = []
@@ -540,6 +545,8 @@ private final class Recorder: RunObserver {
     private let state = Mutex(State())
 
     var phases: [RunPhase] { self.state.withLock(\.phases) }
+    /// The length of each phase, by the intervals.
+    var spans: [RunPhase: TimeAmount] { self.state.withLock(\.spans) }
     var samples: [Int] { self.state.withLock(\.samples) }
     var balances: [Int64] { self.state.withLock(\.balances) }
     var quiets: [TimeAmount] { self.state.withLock(\.quiets) }
@@ -562,6 +569,7 @@ private final class Recorder: RunObserver {
         let samples = groups[0].samples.count
         return self.state.withLock { state in
             if state.phases.last != phase { state.phases.append(phase) }
+            state.spans[phase] = state.spans[phase, default: .zero] + span
             state.samples.append(samples)
             return state.stop.flatMap { $0.phase == phase ? $0.reason : nil }
         }
