@@ -45,11 +45,13 @@ package enum HistogramLog {
 
     /// One interval of one metric, with its highest value in nanoseconds.
     package static func line(_ entry: Entry, maximum: Int64) -> String {
-        let start = self.thousandths(Int64(bounded: (entry.start * 1000).rounded()))
-        let length = self.thousandths(Int64(bounded: (entry.length * 1000).rounded()))
+        // Both ends are rounded, not the length, so that intervals which follow each other neither overlap nor part.
+        let start = Int64(bounded: (entry.start * 1000).rounded())
+        let end = Int64(bounded: ((entry.start + entry.length) * 1000).rounded())
         // Nanoseconds to thousandths of a millisecond.
         let highest = self.thousandths((maximum + 500) / 1000)
-        return "Tag=\(entry.tag),\(start),\(length),\(highest),\(entry.encoded)\n"
+        let times = "\(self.thousandths(start)),\(self.thousandths(end &- start))"
+        return "Tag=\(entry.tag),\(times),\(highest),\(entry.encoded)\n"
     }
 
     /// Marks the end of an interval: lines after the last mark were cut by a kill.
@@ -81,14 +83,16 @@ package enum HistogramLog {
     }
 
     /// All lines of one interval, the end mark last.
-    package static func lines(_ interval: TimelineInterval) -> String {
+    ///
+    /// - Parameter start: seconds from the start of the run; `nil`: the interval begins with its second.
+    package static func lines(_ interval: TimelineInterval, from start: Double? = nil) -> String {
         var text = ""
         for lane in interval.lanes {
             var labels = lane.labels.all.map { (key: $0.key, value: $0.value) }
             if !lane.measured { labels.append(self.unmeasured) }
             let entry = Entry(
                 tag: self.tag(name: lane.name, labels: labels),
-                start: Double(interval.second),
+                start: start ?? Double(interval.second),
                 length: interval.seconds,
                 encoded: lane.histogram
             )

@@ -14,6 +14,8 @@ package final class RunWriter {
     private let log: OutputFile
     private var merger = IntervalMerger()
     private var nextCheckpoint = RunWriter.checkpointSeconds
+    /// Seconds from the start of the run to the end of the last interval in the log.
+    private var logged = 0.0
 
     /// Writes `run.json` for the first time and begins the files that grow.
     ///
@@ -83,7 +85,11 @@ package final class RunWriter {
     private func write(_ interval: TimelineInterval) throws(ResultError) {
         try self.timeline.write(MetricsCSV.rows(interval))
         // The log comes second: its end mark confirms that the time line has the interval too.
-        try self.log.write(HistogramLog.lines(interval))
+        // Intervals of one second follow each other, and readers find each in its second.
+        let second = Double(interval.second)
+        let start = min(max(second, self.logged), second + 0.999)
+        self.logged = start + interval.seconds
+        try self.log.write(HistogramLog.lines(interval, from: start))
     }
 
     /// The files that follow from the record alone.

@@ -102,6 +102,31 @@ struct RunWriterTests {
         #expect(try Histogram(decodingV2: log.entries[2].encoded).count == 10)
     }
 
+    @Test("give the intervals of the log stamps that follow each other, also where a second has several")
+    func stamps() throws {
+        let writer = try self.run.write("\(self.folder.path)/out", intervals: 0)
+        var histogram = Histogram()
+        histogram.record(1_000)
+        let lane = Samples.lane("d", [:], max: 1e-6, histogram.encodedV2())
+        let intervals = [(0, 0.4), (0, 0.7003), (1, 0.9), (2, 1.0004), (3, 1), (7, 1)]
+        for (second, seconds) in intervals {
+            let interval = TimelineInterval(
+                second: second,
+                phase: "measure",
+                seconds: seconds,
+                metrics: [],
+                lanes: [lane]
+            )
+            try writer.append(interval) { self.run.ended }
+        }
+        let path = try writer.finish(self.run.ended)
+        let log = HistogramLog.read(try String(contentsOfFile: path + "/latency.hlog", encoding: .utf8))
+        #expect(log.entries.map { Int($0.start) } == intervals.map(\.0))
+        for (entry, next) in zip(log.entries, log.entries.dropFirst()) {
+            #expect(entry.start + entry.length < next.start + 1e-9)
+        }
+    }
+
     @Test("that cannot be written are named")
     func unwritable() throws {
         let directory = try ResultDirectory.create("\(self.folder.path)/out")
