@@ -61,9 +61,19 @@ extension Summary {
         )
     }
 
-    /// `9,990 (999/s)`; nothing of what is unknown.
+    /// `9,990 sent (999/s)`; nothing of what is unknown.
     private func words(_ value: Double?, _ word: String, _ rate: Double?) -> String? {
-        value.map { "\(Human.number($0)) \(word)" + (rate.map { " (\(Human.rate($0)))" } ?? "") }
+        value.map { "\(Human.number($0)) \(word)" + self.rated($0, rate) }
+    }
+
+    /// The rate behind a count of the whole run; with the part of the count that it is of, if that is another span.
+    private func rated(_ value: Double, _ rate: Double?) -> String {
+        guard let text = rate.map(Human.rate) else { return "" }
+        guard let part = self.measuredPart(value, rate) else { return " (\(text))" }
+        let span = "in the \(Human.duration(self.measuredSeconds)) measured"
+        // The measured phases of several segments are not quite the same.
+        guard self.record.segment.merged == nil else { return ", \(text) \(span)" }
+        return ", \(Human.number(part)) of them \(span) (\(text))"
     }
 
     private func publishLine(_ counts: SummaryCounts) -> [String] {
@@ -95,7 +105,7 @@ extension Summary {
             "Delivered",
             [
                 Human.number(received) + (sums.map { " of \(Human.count($0.expected)) expected" } ?? "")
-                    + (rate.map { " (\(Human.rate($0)))" } ?? ""),
+                    + self.rated(received, rate),
                 sums?.lost.map { "\(Human.count($0)) lost" },
                 found((sums?.outstanding).map { Double($0) }, "outstanding"), found(duplicated, "duplicated"),
                 found(counts.reordered.value, "out of order"), sums == nil ? nil : found(others, "others received"),

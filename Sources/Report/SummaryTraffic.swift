@@ -90,10 +90,15 @@ extension Summary {
             guard let counter = self.record.metric(name, [:])?.counter, counter.value > 0 else { return nil }
             return counter.rate.map { Human.bytes($0) + "/s" } ?? Human.bytes(counter.value)
         }
+        let counts = SummaryCounts(self.record.metrics)
+        let isMixed = [counts.sent, counts.acked, counts.arrived].contains {
+            self.measuredPart($0.value, $0.rate) != nil
+        }
         let parts = [
             flow("payload_bytes_sent").map { "payload out \($0)" },
             flow("payload_bytes_received").map { "payload in \($0)" },
             flow("bytes_sent").map { "wire out \($0)" }, flow("bytes_received").map { "wire in \($0)" },
+            isMixed ? "counts: whole run, rates: \(Human.duration(self.measuredSeconds)) measured" : nil,
         ]
         let line = parts.compactMap { $0 }.joined(separator: " · ")
         return line.isEmpty ? [] : ["  " + line]

@@ -65,12 +65,12 @@ extension Summary {
 
     /// `clamor run · fleet telemetry · 10.0 s measured of 12.1 s · started 2026-11-21 01:37:09 UTC`.
     var headline: String {
-        let measured = self.record.stages.filter(\.measured).map(\.durationSeconds).reduce(0, +)
+        let measured = Human.duration(self.measuredSeconds) + " measured"
         let length = self.record.durationSeconds.map(Human.duration)
         let time =
-            switch (measured > 0, length) {
-            case (true, .some(let length)): "\(Human.duration(measured)) measured of \(length)"
-            case (true, .none): "\(Human.duration(measured)) measured"
+            switch (self.measuredSeconds > 0, length) {
+            case (true, .some(let length)): "\(measured) of \(length)"
+            case (true, .none): measured
             case (false, .some(let length)): length
             case (false, .none): "length unknown"
             }
@@ -78,6 +78,15 @@ extension Summary {
         return ([self.commandName] + RunTitle.words(self.record) + [time, "started \(started) UTC"]).joined(
             separator: " · "
         )
+    }
+
+    /// Of the measured phase, which rates are of.
+    var measuredSeconds: Double { self.record.stages.filter(\.measured).map(\.durationSeconds).reduce(0, +) }
+
+    /// What of a count of the whole run was in the measured phase, by its rate; `nil` where that is all of it.
+    func measuredPart(_ value: Double?, _ rate: Double?) -> Double? {
+        guard let value, let part = rate.map({ ($0 * self.measuredSeconds).rounded() }) else { return nil }
+        return self.measuredSeconds > 0 && part < value - max(1, value / 100) ? part : nil
     }
 
     /// Nothing of a run that is whole, or merged.

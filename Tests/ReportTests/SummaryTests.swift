@@ -505,6 +505,31 @@ struct SummaryTests {
         #expect(text.contains("the ledger is off: a reason") == (sample.sums == nil && sample.line != nil))
     }
 
+    static let spans: [(value: Double, rate: Double, merged: Int?, words: String)] = [
+        (120_000, 12_000, nil, "120,000 sent (12,000/s)"),
+        // What was sent beside the measured phase is below one percent.
+        (120_000, 11_900, nil, "120,000 sent (11,900/s)"),
+        (632_921, 41_039, nil, "632,921 sent, 410,390 of them in the 10.0 s measured (41,039/s)"),
+        (632_921, 41_039, 2, "632,921 sent, 41,039/s in the 10.0 s measured"),
+        (40, 0, nil, "40 sent, 0 of them in the 10.0 s measured (0/s)"),
+    ]
+
+    @Test("a count and the rate beside it are of the same span, and another span is printed", arguments: spans)
+    func span(_ row: (value: Double, rate: Double, merged: Int?, words: String)) throws {
+        var record = Samples.pubsub
+        record.segment.merged = row.merged
+        record.metrics = [
+            Samples.counter("publish_offered", ["qos": "0"], row.value, rate: row.rate),
+            Samples.counter("publish_sent", ["qos": "0"], row.value, rate: row.rate),
+            Samples.counter("bytes_sent", [:], 9_000, rate: 900, unit: "bytes"),
+        ]
+        let line = try #require(Summary(record).text.split(separator: "\n").first { $0.hasPrefix("Sent ") })
+        #expect(line.hasSuffix(" offered · \(row.words)"))
+        let isMixed = row.words.contains("measured")
+        let full = Summary(record, detail: .full).text
+        #expect(full.contains("wire out 900 B/s · counts: whole run, rates: 10.0 s measured\n") == isMixed)
+    }
+
     @Test("in full, counts of requests what the ledger expects, and says nothing of a ledger without a message")
     func requests() {
         var record = Samples.begun(["clamor", "pubsub", "--topology", "request"])
