@@ -82,9 +82,7 @@ package enum HistogramLog {
         return Set(sizes.keys).subtracting([LedgerCSV.fileName]) == Set(self.segmentFiles) ? sizes : nil
     }
 
-    /// All lines of one interval, the end mark last.
-    ///
-    /// - Parameter start: seconds from the start of the run; `nil`: the interval begins with its second.
+    /// All lines of one interval, the end mark last; `start` in seconds, without it that of the interval's second.
     package static func lines(_ interval: TimelineInterval, from start: Double? = nil) -> String {
         var text = ""
         for lane in interval.lanes {

@@ -144,6 +144,31 @@ struct RunPageTests {
         #expect(!text.contains("<h2>errors</h2>"))
     }
 
+    @Test("draws no rate of the last 20 ms, and leaves out no error of them")
+    func partialInterval() throws {
+        var record = Self.record
+        record.durationSeconds = 4.02
+        record.stages[1].durationSeconds = 3.02
+        record.errors = [ErrorRecord(kind: "reset", count: 1, firstAt: "2026-01-01T00:00:04Z", example: "")]
+        let rest = ",count,min,mean,stddev,p50,p90,p95,p99,p999,p9999,max"
+        var lines = ["second,phase,name,labels,type,unit,value,rate" + rest]
+        for second in 0..<5 {
+            let phase = second == 0 ? "connect" : "measure"
+            let (count, rate) = second == 4 ? (1, 50) : second == 0 ? (0, 0) : (100, 100)
+            for name in ["publish_offered", "publish_acked"] {
+                lines.append("\(second),\(phase),\(name),qos=1,counter,,\(count),\(rate),,,,,,,,,,,")
+            }
+            let errors = second == 4 ? "1,50" : "0,0"
+            lines.append("\(second),\(phase),errors,kind=reset,counter,,\(errors),,,,,,,,,,,")
+        }
+        let timeline = Timeline(text: lines.joined(separator: "\n") + "\n")
+        #expect(timeline.lengths == [1, 1, 1, 1, 0.02])
+        let text = try self.text(record, timeline)
+        #expect(text.ranges(of: "\"values\":[0,100,100,100,null]").count == 2)
+        #expect(text.contains("\"values\":[0,0,0,0,1]"))
+        #expect(text.contains("most 1/s at 4 s"))
+    }
+
     @Test("names the segment whose p99 is over twice the median")
     func segments() throws {
         let segments = (1...4).map { number in

@@ -50,7 +50,8 @@ struct HistogramLogTests {
         Samples.lane(name, labels, measured: measured, max: max, encoded)
     }
 
-    static let text = HistogramLog.header(startedAt: Samples.startedAt) + intervals.map { HistogramLog.lines($0) }.joined()
+    static let text =
+        HistogramLog.header(startedAt: Samples.startedAt) + intervals.map { HistogramLog.lines($0) }.joined()
 
     @Test("has the form of version 1.3")
     func golden() throws { try Golden.check(Self.text, "latency.hlog") }

@@ -79,9 +79,20 @@ struct RunCourse {
     }
 
     /// Increases of counters per second, added up; nothing without a column.
-    func rate(_ names: [String], where isWanted: (Labels) -> Bool = { _ in true }) -> [Double]? {
+    ///
+    /// `isRare`: events that no chart leaves out, such as errors; a part of a second has no more of them than occurred.
+    func rate(_ names: [String], isRare: Bool = false, where isWanted: (Labels) -> Bool = { _ in true }) -> [Double]? {
         self.sum(self.columns(names, where: isWanted)).map { sums in
-            zip(sums, self.timeline.lengths).map { $1 > 0 ? $0 / $1 : .nan }
+            let rates = zip(sums, self.timeline.lengths).map { $1 > 0 ? $0 / (isRare ? max($1, 1) : $1) : .nan }
+            return isRare ? rates : self.trimmed(rates)
+        }
+    }
+
+    /// Without a short part of a second at the end of the load or beside it: its few events look like a fall or a jump.
+    func trimmed(_ values: [Double]) -> [Double] {
+        zip(values.indices, self.timeline.lengths).map { place, length in
+            let goesOn = self.isLoad[place] && place + 1 < self.isLoad.count && self.isLoad[place + 1]
+            return length < 0.5 && !goesOn ? .nan : values[place]
         }
     }
 

@@ -129,10 +129,10 @@ extension RunPage {
 
     /// Errors, lost connections and clients that left by plan; nothing where there were none.
     private var troubles: [StripSeries] {
-        let lost = self.course.rate(["disconnects"]) { !Counters.byPlan.contains($0["reason"] ?? "") }
-        let planned = self.course.rate(["disconnects"]) { Counters.byPlan.contains($0["reason"] ?? "") }
+        let lost = self.course.rate(["disconnects"], isRare: true) { !Counters.byPlan.contains($0["reason"] ?? "") }
+        let planned = self.course.rate(["disconnects"], isRare: true) { Counters.byPlan.contains($0["reason"] ?? "") }
         let all: [(String, [Double]?, Int, Int?)] = [
-            ("errors", self.course.rate(["errors"]), Hue.errors, nil),
+            ("errors", self.course.rate(["errors"], isRare: true), Hue.errors, nil),
             ("lost connections", lost, Hue.disconnects, nil),
             ("left by plan", planned, Hue.connections, nil),
         ]
@@ -150,15 +150,16 @@ extension RunPage {
 
     private var processors: [StripSeries] {
         let loops = self.course.columns(["generator_cpu"])
-        guard let busiest = self.course.highest(loops, \.values) else { return [] }
+        guard let busiest = self.course.highest(loops, \.values).map(self.course.trimmed) else { return [] }
         let name = loops.count > 1 ? "generator, busiest of \(loops.count) loops" : "generator, event loop"
         var series = [StripSeries(name: name, unit: "%", style: ChartStyle(Hue.generator), values: busiest)]
         if let idle = self.course.sum(self.course.columns(["host_cpu_idle"])) {
             let style = ChartStyle(Hue.server, isDashed: true)
-            series.append(StripSeries(name: "whole host", unit: "%", style: style, values: idle.map { 1 - $0 }))
+            let values = self.course.trimmed(idle.map { 1 - $0 })
+            series.append(StripSeries(name: "whole host", unit: "%", style: style, values: values))
         }
         let threads = self.course.columns(["server_thread_cpu"])
-        if let busiest = self.course.highest(threads, \.values) {
+        if let busiest = self.course.highest(threads, \.values).map(self.course.trimmed) {
             let name = threads.count > 1 ? "server, busiest of \(threads.count) threads" : "server, thread"
             series.append(StripSeries(name: name, unit: "%", style: ChartStyle(Hue.server), values: busiest))
         }

@@ -155,7 +155,7 @@ extension RunPage {
             tile.notes.append(.init(objective.result.expression, tone: objective.result.ok ? .good : .bad))
             if !objective.result.ok { tile.tone = .bad }
         }
-        if count > 0, let values = self.course.rate(["errors"]) {
+        if count > 0, let values = self.course.rate(["errors"], isRare: true) {
             tile.spark = self.spark("errors over time", PageFigure.Hue.errors, values, .highest)
             let all = RunCourse.worst(values)
             if let all { tile.worst = "most \(Human.rate(all.value)) \(self.course.time(all.place))" }
