@@ -88,12 +88,7 @@ package struct RunPage {
 extension RunPage {
     /// Server, tags, date and length.
     private var facts: [String] {
-        var facts: [String] = []
-        let targets = self.record.targets
-        if !targets.isEmpty {
-            facts.append((targets.count == 1 ? "server " : "servers ") + targets.joined(separator: ", "))
-        }
-        facts += (self.record.servers ?? []).words
+        var facts = self.record.serverWords
         if case .array(let tags)? = self.record.plan["tags"] {
             facts += tags.compactMap { if case .string(let tag) = $0 { tag } else { nil } }
         }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+package import Measurement
 
 /// `capacity.json`, schema `clamor.capacity/1`: what a search came to, and every step of it.
 package struct CapacityRecord: Codable, Hashable, Sendable {
@@ -96,6 +97,8 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
     package var varies: String
     package var objectives: [String]
     package var holdSeconds: Double
+    /// The servers with their versions, this program and the CPU of its host, in words, of the last step.
+    package var environment: [String]?
     package var answer: Answer?
     /// The load at which throughput by mean latency was highest (Kleinrock's power).
     package var knee: Double?
@@ -112,11 +115,38 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
     private enum CodingKeys: String, CodingKey {
         case schema, command, varies, objectives
         case holdSeconds = "hold_seconds"
-        case answer, knee, law, steps
+        case environment, answer, knee, law, steps
     }
 }
 
 extension CapacityRecord {
+    /// Adds a step with the measurements of its own run.
+    ///
+    /// - Returns: the step with its measurements.
+    package mutating func add(_ step: Step, measuredBy run: RunRecord) -> Step {
+        var step = step
+        let rates = ["publish_acked", "publish_sent", "stanza_confirmed", "stanza_answered", "received"]
+        step.throughput = rates.lazy.compactMap(run.totalRate).first
+        var latencies = [
+            "publish_ack_duration", "delivery_duration", "request_duration", "iq_duration", "publish_write_duration",
+        ]
+        // Clients that send and receive nothing have their connects.
+        if step.throughput == nil { latencies.append("connect_duration") }
+        let latency = latencies.lazy.compactMap(run.mergedHistogram).first
+        step.meanSeconds = latency?.mean.map { $0 / 1e9 }
+        step.p50Seconds = latency?.percentile(50).map { Double($0) / 1e9 }
+        step.p99Seconds = latency?.percentile(99).map { Double($0) / 1e9 }
+        if self.varies == "clients" {
+            step.concurrency = step.load
+        } else if let mean = step.meanSeconds, let throughput = step.throughput {
+            step.concurrency = mean * throughput
+        }
+        self.steps.append(step)
+        let host = [run.host.cpuModel, run.host.cores.map { "cores: \($0)" }].compactMap(\.self)
+        self.environment = run.serverWords + ["\(run.tool.name) \(run.tool.version)"] + host
+        return step
+    }
+
     package var json: String { (try? PrettyJSON.text(self, path: "json")) ?? "\n" }
 
     package var csv: String {
@@ -189,5 +219,22 @@ extension CapacityRecord {
         default:
             return ("INTERRUPTED", "\(load.map { "\($0) held until then" } ?? "before anything held")\(unsettled)")
         }
+    }
+}
+
+extension RunRecord {
+    /// Of whole operations.
+    fileprivate func mergedHistogram(_ name: String) -> Histogram? {
+        var merged: Histogram?
+        for metric in self.metrics where metric.name == name && metric.labels.isWhole() {
+            guard let histogram = metric.duration?.decodedHistogram() else { continue }
+            if merged == nil { merged = histogram } else { merged?.merge(histogram) }
+        }
+        return merged
+    }
+
+    fileprivate func totalRate(_ name: String) -> Double? {
+        let sum = self.metrics.filter { $0.name == name }.compactMap(\.counter?.rate).reduce(0, +)
+        return sum > 0 ? sum : nil
     }
 }

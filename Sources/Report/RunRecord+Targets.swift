@@ -9,4 +9,11 @@ extension RunRecord {
         }
         return unique
     }
+
+    /// `server broker.example:1883`, and what the servers named themselves.
+    package var serverWords: [String] {
+        let targets = self.targets
+        let names = (targets.count == 1 ? "server " : "servers ") + targets.joined(separator: ", ")
+        return (targets.isEmpty ? [] : [names]) + (self.servers ?? []).words
+    }
 }

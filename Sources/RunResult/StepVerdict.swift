@@ -43,7 +43,7 @@ extension RunRecord {
         // Messages that were not answered are beyond every objective.
         let unanswered = [self.outstandingWords].compactMap(\.self)
         let step = verdict.ofStep(broken: self.thresholds.filter { !$0.ok }.map(\.expression) + unanswered)
-        // A load that held although the run was late has a reason too.
-        return (step, step.reason ?? verdict.reasons.first?.text)
+        guard step == .held, let late = verdict.reasons.first?.text else { return (step, step.reason) }
+        return (step, "the generator was the limit, and the objectives were met all the same: \(late)")
     }
 }

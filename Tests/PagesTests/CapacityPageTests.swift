@@ -73,6 +73,41 @@ import Testing
         #expect(page.contains("<p class=\"value\">+300 %</p>"), "headroom from the knee")
     }
 
+    @Test("A load that held more often than it broke is none that broke", arguments: [8000, 8000.3])
+    func brokeOnce(_ load: Double) throws {
+        var record = Self.record(.init(kind: "found", load: 8000, low: 4000, high: 10_000))
+        let step = Step(number: 8, load: load, phase: "edge", verdict: "broken", reason: "late", directory: "steps/8")
+        record.steps.append(step)
+        let page = try CapacityPage(record).text()
+        #expect(PageText.lead(page).hasPrefix("The server holds 8,000/s; 10,000/s broke: "))
+        #expect(!page.contains("8,000/s broke"))
+    }
+
+    @Test("A load that held although the generator was late says so, and is not green")
+    func late() throws {
+        var record = Self.record(.init(kind: "found", load: 8000, low: 8000, high: 10_000))
+        record.steps[3].reason = "the generator was the limit"
+        let page = try CapacityPage(record).text()
+        #expect(PageText.lead(page).contains("; 8,000/s held: the generator was the limit"))
+    }
+
+    @Test("The page names servers and host, and each of its links leads to a place of it")
+    func links() throws {
+        var record = Self.record(Self.answers[0].0)
+        record.environment = ["server broker.example:1883", "mosquitto 2.0.11", "Example CPU"]
+        #expect(try CapacityPage(record).text().contains("<li>mosquitto 2.0.11</li>"))
+        for part in 0..<3 {
+            for place in record.steps.indices {
+                if part > 0 { (record.steps[place].p50Seconds, record.steps[place].p99Seconds) = (nil, nil) }
+                if part > 1 { record.steps[place].throughput = nil }
+            }
+            let page = try CapacityPage(record).text()
+            let links = page.matches(of: #/href="#([^"]+)"/#).map { String($0.1) }
+            #expect(!links.isEmpty)
+            for link in links { #expect(page.contains("id=\"\(link)\"")) }
+        }
+    }
+
     @Test("The law is shown with its spread")
     func law() throws {
         var record = Self.record(Self.answers[0].0)

@@ -1,3 +1,4 @@
+import Measurement
 import Report
 import Testing
 
@@ -40,5 +41,42 @@ struct CapacityRecordTests {
         var record = CapacityRecord(command: ["pub"], varies: "rate", objectives: [], holdSeconds: 20)
         record.answer = row.answer
         #expect(record.summary(files: nil) == "\n\(row.line)\n")
+    }
+
+    private func step(_ load: Double) -> CapacityRecord.Step {
+        CapacityRecord.Step(
+            number: 1,
+            load: load,
+            phase: "doubling",
+            verdict: "held",
+            reason: nil,
+            directory: "steps/1"
+        )
+    }
+
+    @Test("a step of clients that only connect has the times of their connects, and the search its server and host")
+    func connects() throws {
+        var record = CapacityRecord(command: ["conn"], varies: "clients", objectives: [], holdSeconds: 1)
+        var run = Samples.conn
+        run.plan["targets"] = .array([.string("broker.example:1883")])
+        run.servers = [ServerRecord(product: "mosquitto", version: "2.0.11", source: "$SYS")]
+        let step = record.add(self.step(5_000), measuredBy: run)
+        #expect(record.steps == [step])
+        #expect(step.throughput == nil && step.concurrency == 5_000)
+        // The whole of each connect, and not its phases.
+        let p99 = try #require(step.p99Seconds)
+        #expect((0.1235...0.125).contains(p99))
+        let words = ["server broker.example:1883", "mosquitto 2.0.11", "clamor 0.1.0", "Example CPU", "cores: 2"]
+        #expect(record.environment == words)
+        #expect(record.json.contains("\"environment\""))
+    }
+
+    @Test("a step of messages has the times of their answers")
+    func messages() throws {
+        var record = CapacityRecord(command: ["pubsub"], varies: "rate", objectives: [], holdSeconds: 1)
+        let step = record.add(self.step(12_000), measuredBy: Samples.pubsub)
+        #expect(step.throughput == 8_000)
+        let (mean, p99) = (try #require(step.meanSeconds), try #require(step.p99Seconds))
+        #expect(p99 < 0.002_01 && step.concurrency == mean * 8_000)
     }
 }

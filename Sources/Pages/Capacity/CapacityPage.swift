@@ -29,7 +29,7 @@ package struct CapacityPage {
         var facts = [self.record.varies == "clients" ? "clients are varied" : "the rate is varied"]
         facts += self.record.objectives.map { "objective \($0)" }
         facts.append("\(Human.duration(self.record.holdSeconds)) a step")
-        return facts
+        return (self.record.environment ?? []) + facts
     }
 
     private var badges: [PageBadge] {
@@ -55,23 +55,34 @@ package struct CapacityPage {
     private var lead: PageLead {
         let headline = self.record.headline
         let answer = self.record.answer
-        let evidence = self.record.steps.isEmpty ? nil : (href: "#latency", text: "load and latency")
-        let broken = self.record.steps.filter { $0.verdict == "broken" }.min { $0.load < $1.load }
-        let reason =
-            broken.flatMap { step in step.reason.map { "; \(self.record.text(step.load)) broke: \($0)" } } ?? ""
-        let words = headline.words ?? Human.unknown
+        let section = [self.latency, self.goodput, self.stepTable].compactMap(\.self).first
+        let evidence = section.map { (href: "#\($0.id)", text: $0.title.lowercased()) }
+        func words(_ step: CapacityRecord.Step?, _ verb: String) -> String {
+            step.flatMap { step in step.reason.map { "; \(self.record.text(step.load)) \(verb): \($0)" } } ?? ""
+        }
+        let reason = words(self.broken, "broke")
+        let result = headline.words ?? Human.unknown
         func lead(_ words: String, _ tone: PageTone) -> PageLead { PageLead(words, tone: tone, evidence: evidence) }
         switch answer?.kind {
         case "found":
             let load = answer?.load.map(self.record.text) ?? Human.unknown
             let unsettled = answer?.reason.map { "; not settled: \($0)" } ?? ""
-            return lead("The server holds \(load)\(reason)\(unsettled).", .good)
-        case "at-least": return lead("The server holds \(words).", .warn)
-        case "nothing-holds": return lead("Nothing holds, \(words)\(reason).", .bad)
-        case "generator-limited": return lead("The generator was the limit, not the server: \(words).", .warn)
+            return lead("The server holds \(load)\(reason)\(words(self.best, "held"))\(unsettled).", .good)
+        case "at-least": return lead("The server holds \(result)\(words(self.best, "held")).", .warn)
+        case "nothing-holds": return lead("Nothing holds, \(result)\(reason).", .bad)
+        case "generator-limited": return lead("The generator was the limit, not the server: \(result).", .warn)
         case nil: return lead("The search is not finished.", .warn)
-        default: return lead("The search was interrupted: \(words).", .warn)
+        default: return lead("The search was interrupted: \(result).", .warn)
         }
+    }
+
+    /// The smallest load that broke, beyond the one that held more often than it broke.
+    private var broken: CapacityRecord.Step? {
+        let held = self.record.answer?.load
+        return self.record.steps.filter { step in
+            step.verdict == "broken"
+                && held.map { step.load > $0 && self.record.text(step.load) != self.record.text($0) } ?? true
+        }.min { $0.load < $1.load }
     }
 
     /// The step at the capacity: the largest load that held each time.
@@ -96,11 +107,10 @@ package struct CapacityPage {
             answer?.load.map(self.record.text),
             notes: interval.count == 2 ? ["interval \(interval[0]) … \(interval[1])"] : []
         )
-        let broken = self.record.steps.filter { $0.verdict == "broken" }.min { $0.load < $1.load }
         add(
             "smallest load that broke",
-            broken.map { self.record.text($0.load) },
-            notes: [broken?.reason].compactMap(\.self)
+            self.broken.map { self.record.text($0.load) },
+            notes: [self.broken?.reason].compactMap(\.self)
         )
         let knee = self.record.knee
         add("knee", knee.map(self.record.text), notes: knee == nil ? [] : ["throughput by mean latency is highest"])
@@ -221,7 +231,8 @@ extension CapacityPage {
         ]
         var table = PageTable("The steps of the search, in their order", columns)
         for step in self.record.steps {
-            let tone: PageTone = step.verdict == "held" ? .good : step.verdict == "broken" ? .bad : .warn
+            let isGood = step.verdict == "held" && step.reason == nil
+            let tone: PageTone = isGood ? .good : step.verdict == "broken" ? .bad : .warn
             table.add([
                 .text(String(step.number), key: Double(step.number)),
                 .text(self.record.text(step.load), key: step.load), .text(step.verdict, tone: tone),

@@ -68,7 +68,7 @@ struct CapacitySession {
                 }
                 return await self.end(record, search, directory, failure)
             }
-            let step = outcome.step(
+            let step = record.add(
                 CapacityRecord.Step(
                     number: number,
                     load: load,
@@ -77,9 +77,8 @@ struct CapacitySession {
                     reason: outcome.reason,
                     directory: name
                 ),
-                clients: self.options.variesClients ? load : nil
+                measuredBy: outcome.record
             )
-            record.steps.append(step)
             search.add(outcome.verdict)
             self.screen.show(record.line(step))
         }
@@ -132,7 +131,7 @@ struct CapacitySession {
 private struct StepOutcome {
     let verdict: CapacitySearch.Verdict
     let reason: String?
-    private let record: RunRecord
+    let record: RunRecord
 
     /// `nil` if the step did not run.
     init?(directory: String, status: Int32) {
@@ -150,41 +149,6 @@ private struct StepOutcome {
         case .generatorLimited: "generator-limited"
         case .disturbed: "disturbed"
         }
-    }
-
-    /// The step with its measurements.
-    func step(_ step: CapacityRecord.Step, clients: Double?) -> CapacityRecord.Step {
-        var step = step
-        let latencies = [
-            "publish_ack_duration", "delivery_duration", "request_duration", "iq_duration", "publish_write_duration",
-        ]
-        let latency = latencies.lazy.compactMap(self.histogram).first
-        step.meanSeconds = latency?.mean.map { $0 / 1e9 }
-        step.p50Seconds = latency?.percentile(50).map { Double($0) / 1e9 }
-        step.p99Seconds = latency?.percentile(99).map { Double($0) / 1e9 }
-        let rates = ["publish_acked", "publish_sent", "stanza_confirmed", "stanza_answered", "received"]
-        step.throughput = rates.lazy.compactMap(self.rate).first
-        if let clients {
-            step.concurrency = clients
-        } else if let mean = step.meanSeconds, let throughput = step.throughput {
-            step.concurrency = mean * throughput
-        }
-        return step
-    }
-
-    private func histogram(_ name: String) -> Histogram? {
-        var merged: Histogram?
-        for metric in self.record.metrics where metric.name == name && metric.labels["leg"] != "pubrec" {
-            guard let histogram = metric.duration?.decodedHistogram() else { continue }
-            if merged == nil { merged = histogram } else { merged?.merge(histogram) }
-        }
-        return merged
-    }
-
-    private func rate(_ name: String) -> Double? {
-        let rates = self.record.metrics.filter { $0.name == name }.compactMap(\.counter?.rate)
-        let sum = rates.reduce(0, +)
-        return sum > 0 ? sum : nil
     }
 }
 
