@@ -47,6 +47,11 @@ package enum Human {
         return self.scaled(nanoseconds, by: 1000, units: ["ns", "µs", "ms", "s"])
     }
 
+    /// A time that is known to the millisecond: `2 ms`, `1.20 s`.
+    package static func coarse(_ seconds: Double) -> String {
+        seconds < 0.0995 ? "\(UInt64(bounded: max(1, (seconds * 1000).rounded()))) ms" : self.duration(seconds)
+    }
+
     /// Decimal units, as disks and networks have them: `1.20 GB`.
     package static func bytes(_ count: Double) -> String {
         self.scaled(count, by: 1000, units: ["B", "kB", "MB", "GB", "TB", "PB"])

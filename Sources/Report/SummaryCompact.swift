@@ -32,19 +32,28 @@ extension Summary {
         }
     }
 
+    private static let fullQueue = "the listen queue of the server was full, and the kernel sent its SYNs again"
+
     private func clientsLine(_ counts: SummaryCounts) -> [String] {
         let findings = self.record.findings
         var up: String?
         if let planned = findings?.clientsPlanned, let count = findings?.clientsUp {
-            let all = findings?.allUpSeconds.map { " in \(Human.duration($0))" } ?? ""
+            let all = findings?.allUpSeconds.map { " in \(Human.coarse($0))" } ?? ""
             up = "\(Human.number(Double(count))) of \(Human.number(Double(planned))) up\(all)"
         }
-        let connects = self.record.metrics(named: "connect_duration").filter { $0.labels["phase"] == "total" }
-        // With groups there are several, and percentiles do not add up.
-        let connect = connects.count == 1 ? connects.first : nil
-        let p99 = Cell.durations(connect, [\.p99]).compactMap(\.self).first { $0 != Human.unknown }
+        // Of whole connects; with groups there are several series, and percentiles do not add up.
+        func times(_ name: String, _ figures: [String], _ paths: [KeyPath<DurationReading, Double>]) -> String? {
+            let all = self.record.metrics(named: name).filter { $0.labels["phase"] == "total" }
+            let texts = zip(figures, Cell.durations(all.count == 1 ? all[0] : nil, paths)).compactMap { name, text in
+                text == Human.unknown ? nil : text.map { "\(name) \($0)" }
+            }
+            return texts.isEmpty ? nil : texts.joined(separator: ", ")
+        }
         let lost = counts.lostConnections.value
-        let reconnects = counts.reconnects.value.flatMap { $0 > 0 ? "\(Human.number($0)) reconnects" : nil }
+        let back = times("reconnect_duration", ["p50", "p99", "max"], [\.p50, \.p99, \.max]).map { " (\($0))" } ?? ""
+        let reconnects = counts.reconnects.value.flatMap { $0 > 0 ? "\(Human.number($0)) reconnects\(back)" : nil }
+        let tcp = self.record.metrics(named: "connect_duration").filter { $0.labels["phase"] == "tcp" }
+        let slow = tcp.compactMap(\.duration?.p90).max().flatMap { $0 < 1 ? nil : Human.duration($0) }
         let versions = (self.record.tlsVersions ?? [:]).sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map {
             version,
             count in
@@ -53,12 +62,12 @@ extension Summary {
         return self.line(
             "Clients",
             [
-                up, p99.map { "connect p99 \($0)" },
+                up, times("connect_duration", ["p99"], [\.p99]).map { "connect \($0)" },
                 lost.flatMap { $0 > 0 ? "\(Human.number($0)) connection\($0 == 1 ? "" : "s") lost" : nil }, reconnects,
                 versions.isEmpty ? nil : versions.joined(separator: ", "),
                 findings?.clockErrorSeconds.map { "clocks agree to ±\(Human.duration($0))" },
             ]
-        )
+        ) + (slow.map { self.paragraph("tcp p90 \($0): \(Self.fullQueue)", indent: 2) } ?? [])
     }
 
     /// `9,990 sent (999/s)`; nothing of what is unknown.

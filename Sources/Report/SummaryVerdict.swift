@@ -86,7 +86,7 @@ extension Summary {
     /// What of a count of the whole run was in the measured phase, by its rate; `nil` where that is all of it.
     func measuredPart(_ value: Double?, _ rate: Double?) -> Double? {
         guard let value, let part = rate.map({ ($0 * self.measuredSeconds).rounded() }) else { return nil }
-        return self.measuredSeconds > 0 && part < value - max(1, value / 100) ? part : nil
+        return self.measuredSeconds > 0 && part < value - max(1, value / 50) ? part : nil
     }
 
     /// Nothing of a run that is whole, or merged.

@@ -505,9 +505,48 @@ struct SummaryTests {
         #expect(text.contains("the ledger is off: a reason") == (sample.sums == nil && sample.line != nil))
     }
 
+    @Test(
+        "the time until all clients were up is known to the millisecond, and printed so",
+        arguments: [(0.0004, "1 ms"), (0.002, "2 ms"), (0.074, "74 ms"), (0.103, "103 ms"), (1.2, "1.20 s")]
+    )
+    func allUp(_ seconds: Double, _ words: String) {
+        var record = Samples.pubsub
+        var findings = FindingsRecord(sentence: "nothing broke")
+        (findings.clientsPlanned, findings.clientsUp, findings.allUpSeconds) = (3, 3, seconds)
+        record.findings = findings
+        #expect(Summary(record).text.contains("\nClients     3 of 3 up in \(words) · "))
+    }
+
+    @Test("a storm has the times of its reconnects, as far as their number carries them")
+    func reconnects() {
+        var record = Samples.pubsub
+        for (count, words) in [(300, "p50 1.20 s, p99 2.38 s, max 2.40 s"), (5, "p50 24.0 ms, max 40.0 ms")] {
+            let times = Samples.ramp(Int64(count), step: 8_000_000)
+            record.metrics = [
+                Samples.counter("reconnects", [:], Double(count)),
+                Samples.duration("reconnect_duration", ["phase": "total"], times),
+                Samples.duration("reconnect_duration", ["phase": "tcp"], Samples.ramp(9, step: 1)),
+            ].compactMap(\.self)
+            #expect(Summary(record).text.contains("Clients     \(count) reconnects (\(words))\n"))
+        }
+    }
+
+    @Test(
+        "a tcp phase of a second and more has its cause beside it",
+        arguments: [(900_000_000, nil), (2_040_000_000, "2.04 s")] as [(Int64, String?)]
+    )
+    func listenQueue(_ nanoseconds: Int64, _ words: String?) {
+        var (record, histogram) = (Samples.pubsub, Histogram())
+        histogram.record(nanoseconds, count: 20)
+        record.metrics = [Samples.duration("connect_duration", ["phase": "tcp"], histogram)].compactMap(\.self)
+        let line = "  tcp p90 \(words ?? ""): the listen queue of the server was full"
+        #expect(Summary(record).text.contains(line) == (words != nil))
+        #expect(Summary(record).text.contains("SYNs") == (words != nil))
+    }
+
     static let spans: [(value: Double, rate: Double, merged: Int?, words: String)] = [
         (120_000, 12_000, nil, "120,000 sent (12,000/s)"),
-        // What was sent beside the measured phase is below one percent.
+        // What was sent beside the measured phase is below two percent.
         (120_000, 11_900, nil, "120,000 sent (11,900/s)"),
         (632_921, 41_039, nil, "632,921 sent, 410,390 of them in the 10.0 s measured (41,039/s)"),
         (632_921, 41_039, 2, "632,921 sent, 41,039/s in the 10.0 s measured"),

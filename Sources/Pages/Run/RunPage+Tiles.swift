@@ -28,7 +28,7 @@ extension RunPage {
         var tile = PageTile("clients up", value: Human.count(UInt64(max(up, 0))), unit: "of \(Human.count(planned))")
         if up < planned { tile.tone = .bad }
         if let seconds = self.record.findings?.allUpSeconds {
-            tile.notes.append(.init("all up after \(Human.duration(seconds))"))
+            tile.notes.append(.init("all up after \(Human.coarse(seconds))"))
         }
         // A part of a second at the end of the load ends with every client gone.
         if let values = self.course.sum(self.course.columns(["clients"])).map(self.course.whole) {

@@ -57,7 +57,7 @@ struct CapacitySession {
             let arguments = self.options.arguments(load: load, directory: path)
             let (status, errors) = await self.runs.perform(arguments, in: path) { self.step(number, load) }
             if await self.runs.isStopped { break }
-            guard let outcome = StepOutcome(directory: path, status: status) else {
+            guard let run = try? RunJSON.read(directory: path), let (verdict, reason) = run.step(status: status) else {
                 let words = errors.split(separator: "\n").first?.trimmingPrefix("clamor: ") ?? "exit status \(status)"
                 let line = "step \(number): \(words)"
                 let failure = RunRefusal(line, ExitStatus(rawValue: status) ?? .usage)
@@ -73,13 +73,13 @@ struct CapacitySession {
                     number: number,
                     load: load,
                     phase: phase.rawValue,
-                    verdict: outcome.word,
-                    reason: outcome.reason,
+                    verdict: verdict.word,
+                    reason: reason,
                     directory: name
                 ),
-                measuredBy: outcome.record
+                measuredBy: run
             )
-            search.add(outcome.verdict)
+            search.add(verdict)
             self.screen.show(record.line(step))
         }
         return await self.end(record, search, directory)
@@ -127,23 +127,9 @@ struct CapacitySession {
     }
 }
 
-/// The outcome of a step, from its own results.
-private struct StepOutcome {
-    let verdict: CapacitySearch.Verdict
-    let reason: String?
-    let record: RunRecord
-
-    /// `nil` if the step did not run.
-    init?(directory: String, status: Int32) {
-        guard let record = try? RunJSON.read(directory: directory), let step = record.step(status: status) else {
-            return nil
-        }
-        self.record = record
-        (self.verdict, self.reason) = step
-    }
-
-    var word: String {
-        switch self.verdict {
+extension CapacitySearch.Verdict {
+    fileprivate var word: String {
+        switch self {
         case .held: "held"
         case .broken: "broken"
         case .generatorLimited: "generator-limited"
