@@ -3,7 +3,7 @@ package import NIOCore
 /// How long what a server sends is held.
 package enum FaultDelay: Hashable, Sendable {
     case time(TimeAmount)
-    /// A share of the time that the server took to answer: 0.15 for 15 %.
+    /// A share of the time since the client's last bytes, idle or not: 0.15 for 15 %.
     case share(Double)
 }
 

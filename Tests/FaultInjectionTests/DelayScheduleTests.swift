@@ -59,6 +59,8 @@ struct DelayScheduleTests {
                 .came(21, held: nil), .asked(30), .came(32, held: 2),
             ]
         ),
+        // A PUBACK goes on, and the next delivery comes a second later.
+        Case("idle time counts as the server's", .share(0.2), [.asked(2), .came(1_002, held: 200)]),
         Case("more than the time itself", .share(2.5), [.asked(0), .came(4, held: 10)]),
     ]
 
