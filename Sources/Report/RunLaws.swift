@@ -20,13 +20,11 @@ package struct RunLaws {
         self.checkJudgements()
     }
 
-    /// The faults of a record's durations: each is compared with its own histogram.
-    package static func wrongDurations(of record: RunRecord) -> [String] {
+    /// The first fault of a duration, whose figures are compared with the values of its own histogram.
+    static func fault(of metric: Metric, holding values: DurationValues?, in record: RunRecord) -> String? {
         var laws = RunLaws(figuresOf: record)
-        for metric in record.metrics {
-            if case .duration(let reading) = metric.reading { laws.check(reading, Self.name(metric)) }
-        }
-        return laws.broken
+        if let reading = metric.duration { laws.check(reading, values, Self.name(metric)) }
+        return laws.broken.first
     }
 
     private init(figuresOf record: RunRecord) { self.record = record }
@@ -64,7 +62,7 @@ package struct RunLaws {
     private mutating func check(_ metric: Metric) {
         let name = Self.name(metric)
         switch metric.reading {
-        case .duration(let reading): self.check(reading, name)
+        case .duration(let reading): self.check(reading, reading.decodedValues(), name)
         case .counter(let reading):
             self.expect(reading.value >= 0 && reading.value.isFinite, "\(name) is \(reading.value)")
             guard self.isWhole, let rate = reading.rate, let seconds = self.seconds(of: metric.labels[Labels.stage])
@@ -85,7 +83,7 @@ package struct RunLaws {
         }
     }
 
-    private mutating func check(_ reading: DurationReading, _ name: String) {
+    private mutating func check(_ reading: DurationReading, _ values: DurationValues?, _ name: String) {
         let rising = [
             reading.min, reading.p50, reading.p90, reading.p95, reading.p99, reading.p999, reading.p9999, reading.max,
         ]
@@ -95,7 +93,7 @@ package struct RunLaws {
         self.expect(isInside, "\(name): the mean is not between min and max")
         self.expect((reading.unanswered?.count ?? 0) <= reading.count, "\(name): more without an answer than there are")
         guard reading.histogram != nil else { return }
-        guard let values = reading.decodedValues(), var own = DurationReading(values) else {
+        guard let values, var own = DurationReading(values) else {
             return self.broken.append("\(name): its histogram is damaged, or without the values that have no answer")
         }
         own.bound(min: reading.min, max: reading.max)

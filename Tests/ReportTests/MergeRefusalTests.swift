@@ -193,6 +193,18 @@ struct MergeRefusalTests {
         )
     }
 
+    @Test("a figure that its own histogram does not have is not merged, though the counts agree")
+    func figures() throws {
+        var runs = SegmentRuns(2)
+        let place = try #require(runs.segments[1].record.metrics.firstIndex { $0.name == "publish_ack_duration" })
+        var reading = try #require(runs.segments[1].record.metrics[place].duration)
+        reading.p99 *= 0.9
+        runs.segments[1].record.metrics[place].reading = .duration(reading)
+        let lines = self.refusal(try runs.write(in: self.folder))
+        let words = "has figures that do not agree: publish_ack_duration{leg=puback;qos=1}: "
+        #expect(lines.count == 1 && lines.first?.hasPrefix("2/run.json: \(words)") == true, "\(lines)")
+    }
+
     @Test("all problems are reported, one per line")
     func several() throws {
         let all = try SegmentRuns(3).write(in: self.folder)

@@ -92,8 +92,15 @@ package struct SegmentResult: Sendable {
             }
         }
         for metric in self.record.metrics {
-            if let reading = metric.duration, reading.decodedValues()?.count != reading.count {
-                throw self.lost("run.json", metric, "\(reading.decodedHistogram()?.count ?? 0)", of: "\(reading.count)")
+            if let reading = metric.duration {
+                let values = reading.decodedValues()
+                guard values?.count == reading.count else {
+                    let found = reading.decodedHistogram()?.count ?? 0
+                    throw self.lost("run.json", metric, "\(found)", of: "\(reading.count)")
+                }
+                if let wrong = RunLaws.fault(of: metric, holding: values, in: self.record) {
+                    throw ResultError(path: self.path + "/run.json", reason: "has figures that do not agree: \(wrong)")
+                }
             }
             // Which stage a figure was of is not in the streamed files.
             guard metric.labels[Labels.stage] == nil else { continue }
@@ -111,9 +118,6 @@ package struct SegmentResult: Sendable {
                 throw self.lost("timeline.csv", metric, PlainNumber.text(found), of: PlainNumber.text(reading.value))
             case .counter, .gauge: continue
             }
-        }
-        if let wrong = RunLaws.wrongDurations(of: self.record).first {
-            throw ResultError(path: self.path + "/run.json", reason: "has figures that do not agree: \(wrong)")
         }
     }
 
