@@ -182,7 +182,8 @@ package actor LoadRun<Observer: RunObserver> {
         self.tellAll(.startLoad(at: origin))
         for stage in self.plan.stages.dropFirst() { self.lookAt(origin + stage.start) }
         // A wait for others belongs to the connect phase.
-        if origin <= self.clock.now + Self.lead { self.phase = self.firstPhase } else { self.lookAt(origin - Self.lead) }
+        let isNear = origin <= self.clock.now + Self.lead
+        if isNear { self.phase = self.firstPhase } else { self.lookAt(origin - Self.lead) }
         if self.plan.warmup > .zero { self.lookAt(start) }
         if let end = self.plan.measure.map({ start + $0 }) { self.lookAt(end) }
     }

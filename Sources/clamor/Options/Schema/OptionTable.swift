@@ -849,7 +849,7 @@ package struct OptionTable: Sendable {
 
     let proxyFaultsTitle = OptionTitle("Faults of the proxy")
     let proxyDelay = OptionEntry("--delay", .delay, of: [.proxy])
-        .help("Hold the server's bytes this long; 15%: by that share of the time since the client's last bytes, idle or not.")
+        .help("Hold the server's bytes this long; 15%: that share of the time since the client's bytes, idle or not.")
         .into(\ProxyOptions.faults.delay).basic
     let proxyDelayEvery = OptionEntry("--delay-every", .number(1...UInt64.max), of: [.proxy])
         .help("Hold only every nth read of a connection; with a percentage every nth answer.")
