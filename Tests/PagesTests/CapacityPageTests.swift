@@ -98,7 +98,7 @@ import Testing
         #expect(try CapacityPage(record).text().contains("<li>mosquitto 2.0.11</li>"))
         for part in 0..<3 {
             for place in record.steps.indices {
-                if part > 0 { (record.steps[place].p50Seconds, record.steps[place].p99Seconds) = (nil, nil) }
+                if part > 0 { record.steps[place].p99Seconds = nil }
                 if part > 1 { record.steps[place].throughput = nil }
             }
             let page = try CapacityPage(record).text()
