@@ -2,6 +2,7 @@ import CPosix
 import EmbeddedBroker
 import MQTT
 import MQTTCodec
+import NIOCore
 package import NIOSSL
 import NIOPosix
 import SASL

@@ -77,10 +77,7 @@ extension Shard {
 
     /// With the load the turns end: those that were due before it and were not given are missed.
     func missTurns(before end: NIODeadline) {
-        let last = end - self.origin - .nanoseconds(1)
-        while let turn = self.turns?.take(until: last) {
-            self.work?.turnMissed(turn.place, due: self.origin + turn.due)
-        }
+        if let count = self.turns?.skip(before: end - self.origin), count > 0 { self.work?.turnsMissed(count) }
         if let count = self.departures?.churn?.skip(before: end - self.origin), count > 0 {
             self.work?.departuresMissed(.churn, count: count)
         }

@@ -3,6 +3,7 @@ import LoadEngine
 import MQTTCodec
 import Measurement
 import NIOCore
+import RunResult
 import Testing
 import Workloads
 

@@ -72,21 +72,38 @@ extension MQTTShardWork {
         if self.clients[place].connection !== connection { self.endTurn(place, isLost: true) }
     }
 
-    package func turnMissed(_ place: Int, due: NIODeadline) {
+    private func turnMissed(_ place: Int, due: NIODeadline) {
         guard let churn = self.metrics.subscriptionChurn else { return }
         self.meter.add(churn.missed)
         switch self.clients[place].stage {
         case .leaving, .away: break
-        default: self.missedTurns[place, default: []].append(due)
+        default: self.keepMissed(1, due: due, place)
         }
+    }
+
+    package func turnsMissed(_ count: UInt64) {
+        guard let churn = self.metrics.subscriptionChurn else { return }
+        self.meter.add(churn.missed, count)
+        self.keepMissed(count, due: self.context.now, 0)
+    }
+
+    /// Churns that were due within 10 ms share an entry with the last due time, so that no age is too high.
+    private func keepMissed(_ count: UInt64, due: NIODeadline, _ place: Int) {
+        var entries = self.missedTurns[place] ?? []
+        if let last = entries.last, due - last.begin < .milliseconds(10) {
+            entries[entries.count - 1] = (last.begin, due, last.count + count)
+        } else {
+            entries.append((due, due, count))
+        }
+        self.missedTurns[place] = entries
     }
 
     /// The age of a churn that was not begun ends with the drain.
     func settleMissedTurns(_ place: Int) {
         guard let churn = self.metrics.subscriptionChurn else { return }
-        for due in self.missedTurns.removeValue(forKey: place) ?? [] {
-            let age = self.age(since: due, .outstanding)
-            self.meter.recordUnanswered(churn.subscribed, age, lane: self.shard.times.lane(due), as: .outstanding)
+        for (_, due, count) in self.missedTurns.removeValue(forKey: place) ?? [] {
+            let (age, lane) = (self.age(since: due, .outstanding), self.shard.times.lane(due))
+            self.meter.recordUnanswered(churn.subscribed, age, count: count, lane: lane, as: .outstanding)
         }
     }
 
