@@ -89,8 +89,10 @@ struct KubernetesPods {
             if let claim = volume.persistentVolumeClaim {
                 _ = try self.object("PersistentVolumeClaim", claim.claimName)
             }
-            guard let map = volume.configMap else { continue }
-            for (name, text) in try self.object("ConfigMap", map.name).data ?? [:] {
+            var texts: [String: String]?
+            if let map = volume.configMap { texts = try self.object("ConfigMap", map.name).data }
+            if let secret = volume.secret { texts = try self.object("Secret", secret.secretName).stringData }
+            for (name, text) in texts ?? [:] {
                 files["\(mount.mountPath)/\(name)"] = text
             }
         }
@@ -145,10 +147,12 @@ private struct Object: Decodable {
 
     struct Volume: Decodable {
         struct Map: Decodable { let name: String }
+        struct Secret: Decodable { let secretName: String }
         struct Claim: Decodable { let claimName: String }
 
         let name: String
         let configMap: Map?
+        let secret: Secret?
         let persistentVolumeClaim: Claim?
     }
 

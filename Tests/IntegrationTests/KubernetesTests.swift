@@ -16,6 +16,12 @@ extension Integration {
         private static let segments = 3
         private static let messages = 180
 
+        /// With a secret in its text, and without.
+        private static func scenario(hasSecret: Bool) -> String {
+            let secret = hasSecret ? "    password: pw0f0e\n" : ""
+            return Self.scenario.replacing("clients: 9\n", with: "clients: 9\n\(secret)")
+        }
+
         private static let scenario = """
             # Comments, and lines that are empty, stay.
 
@@ -32,8 +38,12 @@ extension Integration {
             """
 
         /// Writes the objects as a user does, and fills in what is the user's.
-        private static func objects(in folder: borrowing ScratchFolder, target: String) async throws -> String {
-            let scenario = try folder.write(Self.scenario, to: "load.yaml")
+        private static func objects(
+            in folder: borrowing ScratchFolder,
+            target: String,
+            hasSecret: Bool = false
+        ) async throws -> String {
+            let scenario = try folder.write(Self.scenario(hasSecret: hasSecret), to: "load.yaml")
             let path = folder.path("objects.yaml")
             let written = try await ClamorBinary.run(
                 [
@@ -54,21 +64,25 @@ extension Integration {
             return try folder.write(text, to: "applied.yaml")
         }
 
-        @Test("the newest schemas of Kubernetes take them, with nothing in them that no schema has")
-        func schema() async throws {
+        @Test(
+            "the newest schemas of Kubernetes take them, with nothing in them that no schema has",
+            arguments: [false, true]
+        )
+        func schema(hasSecret: Bool) async throws {
             let folder = try ScratchFolder()
-            let path = try await Self.objects(in: folder, target: "mqtt://broker.example")
+            let path = try await Self.objects(in: folder, target: "mqtt://broker.example", hasSecret: hasSecret)
             let ending = try await KubernetesPods.python("-m", "kubernetes_validate", "--strict", path)
             #expect(ending.status == 0, "\(ending.output) \(ending.errors)")
             let pods = try await KubernetesPods(path: path)
-            #expect(pods.kinds == ["ConfigMap", "Secret", "Service", "PersistentVolumeClaim", "Job", "Job"])
+            let scenario = hasSecret ? "Secret" : "ConfigMap"
+            #expect(pods.kinds == [scenario, "Secret", "Service", "PersistentVolumeClaim", "Job", "Job"])
         }
 
-        @Test("an index is what tells the pods of the segments apart")
-        func pods() async throws {
+        @Test("an index is what tells the pods of the segments apart", arguments: [false, true])
+        func pods(hasSecret: Bool) async throws {
             let folder = try ScratchFolder()
             let pods = try await KubernetesPods(
-                path: try await Self.objects(in: folder, target: "mqtt://broker.example")
+                path: try await Self.objects(in: folder, target: "mqtt://broker.example", hasSecret: hasSecret)
             )
             let processes = try pods.processes(of: "clamor-load-segment")
             #expect(processes.map { $0.environment["JOB_COMPLETION_INDEX"] } == ["0", "1", "2"])
@@ -79,7 +93,7 @@ extension Integration {
                 #expect(process.environment["CLAMOR_RUN"] == "1001")
                 #expect(process.environment["CLAMOR_COORDINATOR_PASSWORD"] == "s3cret")
                 #expect(!process.arguments.contains { $0.contains("s3cret") })
-                #expect(process.files == ["/scenario/scenario.yaml": Self.scenario])
+                #expect(process.files == ["/scenario/scenario.yaml": Self.scenario(hasSecret: hasSecret)])
             }
             #expect(processes.allSatisfy { $0.environment["CLAMOR_SEGMENTS"] == "\(Self.segments)" })
             #expect(pods.services == ["clamor-load-coordinator"])

@@ -25,12 +25,13 @@ struct EngineDraftTests {
     private func invocation(
         _ flags: [String],
         of text: String = Self.load,
-        name: String = "load.yaml"
+        name: String = "load.yaml",
+        environment: [String: String] = [:]
     ) throws
         -> Invocation
     {
         let path = try self.folder.write(text, to: name)
-        return Invocation.parse(["init"] + flags.map { $0 == "FILE" ? path : $0 })
+        return Invocation.parse(["init"] + flags.map { $0 == "FILE" ? path : $0 }, environment: environment)
     }
 
     private func draft(_ flags: [String], of text: String = Self.load, name: String = "load.yaml") throws -> String {
@@ -144,6 +145,66 @@ struct EngineDraftTests {
         #expect(read == text)
         #expect(start.isEmpty == block.1.isEmpty)
         #expect((block.2 == "+") == (end.count > 1))
+    }
+
+    private static func scenario(_ keys: String, target: String = "mqtt://h", vars: String = "{}") -> String {
+        "vars: \(vars)\ntarget: '\(target)'\nduration: 1s\ngroups: { a: { clients: 9, \(keys) } }\n"
+    }
+
+    static let secrets: [(text: String, isSecret: Bool)] = [
+        (scenario("username: me, password: s3cret"), true),
+        (scenario(#"username: me, password: "${PW}""#), false),
+        (scenario(#"username: me, password: "${PW}${PW}""#), false),
+        (scenario(#"username: me, password: "x${PW}""#), true),
+        (scenario(#"username: me, password: "$${PW}""#), true),
+        (scenario(#"username: me, password: "${PW:-s3cret}""#), true),
+        (scenario(#"username: me, password: "${OWN}""#, vars: "{ OWN: s3cret }"), true),
+        (scenario(#"prefix: "${OWN}""#, vars: "{ OWN: open }"), false),
+        (scenario("username: a@b, password_file: /etc/passwd"), false),
+        (scenario("raw: 10 00"), true),
+        (scenario("", target: "mqtt://me:s3cret@h"), true),
+        (scenario("", target: "mqtt://me:${PW}@h"), false),
+        (scenario("", target: "mqtt://me@h"), false),
+        (scenario("", target: "${OWN}", vars: "{ OWN: 'mqtt://me:s3cret@h' }"), true),
+        (scenario("", target: "ws://h/mqtt?token=s3cret"), true),
+        (scenario("", target: "ws://h/mqtt"), false),
+        (scenario("path: '/mqtt?token=s3cret'", target: "ws://h"), true),
+        (scenario(#"headers: ["Authorization: Bearer s3cret"]"#, target: "ws://h"), true),
+        (scenario(#"headers: ["Authorization: ${PW}"]"#, target: "ws://h"), false),
+        (scenario("psk: 'i:00'", target: "mqtts://h"), true),
+        (scenario(#"psk: "${KEY}""#, target: "mqtts://h"), false),
+        (scenario("jid: u%i@x, password: s3cret", target: "xmpp://h"), true),
+    ]
+
+    @Test("a secret in the text makes the scenario a Secret, which is mounted as the ConfigMap is", arguments: secrets)
+    func secretScenario(_ text: String, isSecret: Bool) throws {
+        let environment = ["PW": "0f0e-of-here", "KEY": "i:0f0e"]
+        let invocation = try self.invocation(Self.kubernetes, of: text, environment: environment)
+        guard case .draft(let draft) = invocation else { throw ScenarioFile.Unexpected(what: "\(invocation)") }
+        let (kind, data) = isSecret ? ("Secret", "stringData") : ("ConfigMap", "data")
+        let first = try #require(draft.text.components(separatedBy: "---\n").first)
+        #expect(first.contains("\nkind: \(kind)\nmetadata:\n  name: clamor-load-scenario\n"))
+        #expect(first.contains("\n\(data):\n  scenario.yaml: |\n    vars: "))
+        #expect(draft.text.contains("kind: ConfigMap") != isSecret)
+        let volume = isSecret ? "secret:\n            secretName" : "configMap:\n            name"
+        let mounts = draft.text.components(separatedBy: "\n          \(volume): clamor-load-scenario\n")
+        #expect(mounts.count == 3)
+        #expect(!draft.text.contains("0f0e"))
+        #expect(draft.files.map(\.isSecret) == [isSecret])
+        #expect(draft.next.contains("secrets") == isSecret)
+    }
+
+    @Test("a file with a secret is its owner's alone, from its first byte on")
+    func mode() async throws {
+        let path = try self.folder.write(Self.scenario("username: me, password: s3cret"), to: "load.yaml")
+        let out = self.folder.path("out.yaml")
+        let line = ["init", "--kubernetes", path, "--segments", "3", "--out", out]
+        let written = try await ClamorBinary.run(line)
+        #expect(written.status == 0, "\(written.errors)")
+        #expect(try FileManager.default.attributesOfItem(atPath: out)[.posixPermissions] as? Int == 0o600)
+        #expect(try String(contentsOfFile: out, encoding: .utf8).contains("s3cret"))
+        // What is there stays.
+        #expect(try await ClamorBinary.run(line).status == 73)
     }
 
     @Test(

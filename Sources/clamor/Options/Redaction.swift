@@ -20,17 +20,23 @@ package enum Redaction {
     }
 
     /// Keys of a scenario file whose values are shown nowhere, or not as a whole.
-    static let secretKeys = Set(
-        OptionTable.all.compactMap { spec -> String? in
+    static let secretKeys = Dictionary(
+        OptionTable.all.compactMap { spec -> (String, Secrecy)? in
             if case .none = spec.secrecy { return nil }
-            return spec.key?.split(separator: ".").last.map(String.init)
-        }
+            return spec.key?.split(separator: ".").last.map { (String($0), spec.secrecy) }
+        },
+        uniquingKeysWith: { one, _ in one }
     )
 
-    /// Whether a value in a scenario file has a secret; an address with a user may have a password.
-    static func isSecret(_ key: String, _ value: ScenarioValue) -> Bool {
-        if case .text(let text) = value.content, text.contains("://"), text.contains("@") { return true }
-        return self.secretKeys.contains(key)
+    /// How much of a text of any key is secret: an address may have a password or a query.
+    static func secrecy(of text: String) -> Secrecy? {
+        text.contains("://") && text.contains { "@?".contains($0) } ? .part(Redaction.hideURLSecrets) : nil
+    }
+
+    /// Whether a text of a scenario file has a secret itself, and not only in variables.
+    static func hasLiteralSecret(_ text: String, _ secrecy: Secrecy) -> Bool {
+        let text = text.replacing(/(\$\{\w+\})+/, with: self.mask)
+        return self.hidden(text, secrecy).map { $0 != text } ?? false
     }
 
     /// The value without what is secret of it.

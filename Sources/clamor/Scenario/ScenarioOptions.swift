@@ -15,6 +15,8 @@ package struct ScenarioOptions: Sendable {
     package var isCheck = false
     /// Names of the variables in values that are secret.
     package var secretVariables: Set<String> = []
+    /// The text of the file has a secret, and not only the environment.
+    var hasLiteralSecret = false
 
     package init(name: String, common: LoadOptions, groups: [ScenarioGroup]) {
         self.name = name

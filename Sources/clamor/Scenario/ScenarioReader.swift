@@ -72,6 +72,7 @@ package struct ScenarioReader {
         guard var options, reader.problems.isEmpty else { return .wrong(reader.lines) }
         let command = options.common.redactedCommand
         options.secretVariables = reader.variables.secrets
+        options.hasLiteralSecret = reader.variables.hasLiteralSecret
         options.common.redactedCommand = command.map {
             Redaction.hideSetting($0, where: options.secretVariables.contains)
         }

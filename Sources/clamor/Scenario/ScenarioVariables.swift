@@ -7,8 +7,10 @@ struct ScenarioVariables {
     private let environment: [String: String]
     private(set) var own: [String: String] = [:]
     private(set) var used: Set<String> = []
-    /// Whether the value that is resolved is that of a secret key.
-    fileprivate var isSecret = false
+    /// How much of the value that is resolved is secret; `nil`: nothing.
+    fileprivate var secrecy: Secrecy?
+    /// Whether the file has a secret in a value, or in a default that such a value uses.
+    private(set) var hasLiteralSecret = false
     /// Variables in the values of secret keys, and those that the file's defaults of such variables name.
     private(set) var secrets: Set<String> = []
     private var sources: [String: Set<String>] = [:]
@@ -34,6 +36,7 @@ struct ScenarioVariables {
 
     private mutating func note(secret name: String) {
         guard self.secrets.insert(name).inserted else { return }
+        if self.own[name] != nil { self.hasLiteralSecret = true }
         for source in self.sources[name] ?? [] { self.note(secret: source) }
     }
 
@@ -47,6 +50,10 @@ struct ScenarioVariables {
     /// - Throws: what is wrong with one of them.
     mutating func resolve(_ text: String) throws(QuantityError) -> String {
         self.latest = []
+        let outer = self.secrecy
+        defer { self.secrecy = outer }
+        self.secrecy = outer ?? Redaction.secrecy(of: text)
+        if let secrecy = self.secrecy, Redaction.hasLiteralSecret(text, secrecy) { self.hasLiteralSecret = true }
         var result = ""
         var rest = text[...]
         while let start = rest.firstRange(of: "${") {
@@ -84,7 +91,7 @@ struct ScenarioVariables {
         }
         self.used.insert(name)
         self.latest.insert(name)
-        if self.isSecret { self.note(secret: name) }
+        if self.secrecy != nil { self.note(secret: name) }
         if let value = self.given[name] ?? self.own[name] ?? self.environment[name] { return value }
         if let parts { return String(inner[parts.upperBound...]) }
         throw QuantityError("${\(name)} has no value; give --set \(name)=..., or write ${\(name):-value}")
@@ -109,9 +116,9 @@ extension ScenarioReader {
         case .mapping(let entries):
             value.content = .mapping(
                 entries.map { entry in
-                    let outer = self.variables.isSecret
-                    defer { self.variables.isSecret = outer }
-                    self.variables.isSecret = outer || Redaction.isSecret(entry.key, entry.value)
+                    let outer = self.variables.secrecy
+                    defer { self.variables.secrecy = outer }
+                    self.variables.secrecy = outer ?? Redaction.secretKeys[entry.key]
                     return ScenarioValue.Entry(key: entry.key, place: entry.place, value: self.resolved(entry.value))
                 }
             )

@@ -67,16 +67,17 @@ extension GivenOptions {
             text: String(decoding: bytes, as: UTF8.self),
             segments: count,
             variables: self[\.variables] ?? [],
-            run: scenario.common
+            of: scenario
         )
         if isSlurm {
             let name = path ?? "\(divided.baseName).sbatch"
             return .draft(Draft(path: name, text: divided.slurmScript(name), next: "run it: sbatch --wait \(name)"))
         }
-        if let problem = divided.configMapProblem { self.refuse(option, "\(file) \(problem)") }
+        if let problem = divided.objectProblem { self.refuse(option, "\(file) \(problem)") }
         let name = path ?? "\(divided.name).yaml"
-        let next = "its first lines say how it is applied"
-        return .draft(Draft(path: name, text: divided.kubernetesObjects(name), next: next))
+        let next = (divided.isSecret ? "it has secrets; " : "") + "its first lines say how it is applied"
+        let text = divided.kubernetesObjects(name)
+        return .draft(Draft(path: name, text: text, next: next, isSecret: divided.isSecret))
     }
 
     /// Files that are written for others to see hold no secrets.

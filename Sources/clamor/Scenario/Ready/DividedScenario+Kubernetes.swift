@@ -2,11 +2,13 @@ import Foundation
 
 // The objects that run a scenario on Kubernetes.
 extension DividedScenario {
-    /// Why the file does not go into a ConfigMap; `nil` if it does.
-    var configMapProblem: String? {
+    private var kind: String { self.isSecret ? "Secret" : "ConfigMap" }
+
+    /// Why the file does not go into a ConfigMap or a Secret; `nil` if it does.
+    var objectProblem: String? {
         // A megabyte at most; names and the other keys are in it too.
         if self.text.utf8.count > 1_000_000 {
-            return "is over 1 MB, which is all that a ConfigMap holds; make it smaller"
+            return "is over 1 MB, which is all that a \(self.kind) holds; make it smaller"
         }
         if self.text.split(separator: "\n").contains(where: { $0.hasPrefix("include:") }) {
             return "includes other files, and the pods have this one alone; write them into one file"
@@ -25,7 +27,9 @@ extension DividedScenario {
         return self.text(
             of: PackageResources.kubernetes_mustache,
             [
-                "path": self.path, "file": file, "indicators": indent + end,
+                "path": self.path, "file": file, "indicators": indent + end, "kind": self.kind,
+                "data": self.isSecret ? "stringData" : "data", "volume": self.isSecret ? "secret" : "configMap",
+                "reference": self.isSecret ? "secretName" : "name",
                 "text": lines.joined(separator: "\n") + (self.text.hasSuffix("\n") ? "" : "\n"),
                 "port": CoordinatorPlace.usualPort, "ending": self.ending,
                 "variables": self.variables.map(Self.quoted),

@@ -11,13 +11,16 @@ struct DividedScenario {
     let ending: Int
     /// Seconds from the first connect until then; `nil`: until a signal ends it.
     let length: Int?
+    /// The text has a secret.
+    let isSecret: Bool
 
-    /// `run`: the phases of the scenario.
-    init(path: String, text: String, segments: Int, variables: [String], run: LoadOptions) {
+    init(path: String, text: String, segments: Int, variables: [String], of scenario: ScenarioOptions) {
         self.path = path
         self.text = text
         self.segments = segments
         self.variables = variables
+        self.isSecret = scenario.hasLiteralSecret
+        let run = scenario.common
         // A minute for the results.
         let ending = Self.seconds(run.drain) + 60
         self.ending = ending

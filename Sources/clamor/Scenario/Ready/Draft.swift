@@ -7,6 +7,8 @@ package struct Draft: Hashable, Sendable {
     package struct File: Hashable, Sendable {
         package var path: String
         package var text: String
+        /// Only its owner may read it.
+        package var isSecret = false
     }
 
     package let files: [File]
@@ -14,8 +16,8 @@ package struct Draft: Hashable, Sendable {
     package let next: String
 
     /// `next` explains itself, and ends with the command.
-    init(path: String, text: String, next: String = "") {
-        self.files = [File(path: path, text: text)]
+    init(path: String, text: String, next: String = "", isSecret: Bool = false) {
+        self.files = [File(path: path, text: text, isSecret: isSecret)]
         self.next = next
     }
 
@@ -59,7 +61,10 @@ package struct Draft: Hashable, Sendable {
                     at: url.deletingLastPathComponent(),
                     withIntermediateDirectories: true
                 )
-                try Data(file.text.utf8).write(to: url, options: .withoutOverwriting)
+                let mode: mode_t = file.isSecret ? 0o600 : 0o666
+                let descriptor = open(file.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
+                guard descriptor >= 0 else { throw CocoaError(.fileWriteUnknown) }
+                try FileHandle(fileDescriptor: descriptor, closeOnDealloc: true).write(contentsOf: Data(file.text.utf8))
             } catch {
                 return self.refuse(file, "check its directory", screen)
             }
