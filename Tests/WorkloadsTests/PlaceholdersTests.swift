@@ -31,8 +31,13 @@ struct PlaceholdersTests {
             ("%c|%u|%s|%t", "c-7|joe|1234567890123|1700000000000000001"),
             ("%i%i", "77"),
             ("100%", "100%"),
-            ("%%", "%%"),
-            ("%%i", "%7"),
+            ("%%", "%"),
+            ("%%i", "%i"),
+            ("%%%i", "%7"),
+            ("50%% of %i%%", "50% of 7%"),
+            ("%%%%{x}", "%%{x}"),
+            ("%06i|%01i|%019i", "000007|7|0000000000000000007"),
+            ("%0i %00i %020i %06x %06", "%0i %00i %020i %06x %06"),
             ("%x %I", "%x %I"),
             ("%rand_", "%rand_"),
             ("%rand_x", "%rand_x"),
@@ -63,7 +68,8 @@ struct PlaceholdersTests {
         #expect(String(decoding: template.rendered(Self.values, random: &random), as: UTF8.self) == expected)
         #expect(!template.isConstant || text.hasPrefix("%OTHER"))
         let plain = String(decoding: Template(parsing: text).rendered(Self.values, random: &random), as: UTF8.self)
-        #expect(plain == text.replacing("%i", with: "7").replacing("%t", with: "1700000000000000001"))
+        let expectedPlain = text.replacing("%%", with: "%").replacing("%i", with: "7")
+        #expect(plain == expectedPlain.replacing("%t", with: "1700000000000000001"))
     }
 
     @Test("%UNIQUE% is another number for each client and message")
@@ -98,7 +104,7 @@ struct PlaceholdersTests {
         arguments: [
             ("%TIMESTAMPS% and %i", ["%TIMESTAMPS%"]), ("%UNIQUE%%RANDOM%", []), ("a%AB%CD", []),
             ("100%OFF%", ["%OFF%"]), ("%TIMESTAMPMS%MSG%UNIQUE%", []), ("%UNIQUE%SEP%UNIQUE%", []),
-            ("50% OFF %", []), ("%%UUID%%", ["%UUID%"]), ("%TIMESTAMP", []),
+            ("50% OFF %", []), ("%%UUID%%", []), ("%%%UUID%", ["%UUID%"]), ("%TIMESTAMP", []),
         ]
     )
     func unknownNames(_ text: String, _ expected: [String]) {
@@ -139,7 +145,8 @@ struct PlaceholdersTests {
         arguments: [
             ("a", true, false, false), ("%i", false, true, false), ("%c", false, true, false),
             ("%u", false, true, false), ("%s", false, false, true), ("%t", false, false, true),
-            ("%rand_9", false, false, true), ("%i/%s", false, true, true),
+            ("%rand_9", false, false, true), ("%i/%s", false, true, true), ("%06i", false, true, false),
+            ("%%i%%s", true, false, false),
         ]
     )
     func varies(_ text: String, isConstant: Bool, perClient: Bool, perMessage: Bool) {
@@ -157,6 +164,7 @@ struct PlaceholdersTests {
             ("a/x%iy/b/%s", "a/x7y/b/+", "a/+/b/+"),
             ("%u/%rand_3%i/", "joe/+/", "+/+/"),
             ("/%i//", "/7//", "/+//"),
+            ("a%%i/%03i/b", "a%i/007/b", "a%i/+/b"),
         ]
     )
     func filters(_ topic: String, ofOne: String, ofAll: String) {
@@ -177,7 +185,7 @@ struct PlaceholdersTests {
             (1, "%{id}@%{site}", "x1@berlin"), (2, "%{id}@%{site}", "x2@ü/50%"), (3, "%{id}", "x1"), (4, "%{id}", "x2"),
             (1, "<%{a b}>", "<>"), (2, "%{a b}", "%i"), (1, "%{no}%{id}", "%{no}x1"), (1, "%{id", "%{id"),
             (1, "%{}", "%{}"),
-            (1, "%%{id}}", "%x1}"),
+            (1, "%%{id}}", "%{id}}"), (1, "%%%{id}}", "%x1}"),
         ]
     )
     func columns(_ client: Int, _ text: String, _ expected: String) {
@@ -195,6 +203,22 @@ struct PlaceholdersTests {
         let values = PlaceholderValues(clientNumber: 1, rows: Self.rows)
         #expect(template.filter(ofClient: values) == "berlin/a/xx1/+")
         #expect(template.filterOfAllClients == "+/a/+/+")
+    }
+
+    @Test("an escaped text is sent as it is", arguments: ["", "a", "%i%%", "50%", "%{id}", "%06i %rand_9", "%%%"])
+    func escaped(_ text: String) {
+        var random = Quarters()
+        let template = Template(parsing: Template.escaped(text), columns: Self.rows.columns)
+        #expect(template.isConstant)
+        #expect(String(decoding: template.rendered(Self.values, random: &random), as: UTF8.self) == text)
+    }
+
+    @Test(
+        "a text has the client's number, padded or not",
+        arguments: [("%i", true), ("a%06i", true), ("%%%i", true), ("%%i", false), ("%c%u%s", false), ("", false)]
+    )
+    func clientNumber(_ text: String, _ expected: Bool) {
+        #expect(Template(parsing: text).hasClientNumber == expected)
     }
 
     @Test("a literal holds no placeholders")

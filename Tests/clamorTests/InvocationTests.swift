@@ -1,9 +1,11 @@
 import EmbeddedBroker
 import Foundation
+import Measurement
 import Report
 import TestSupport
 import Testing
 import Transport
+import Workloads
 import clamor
 
 /// The options of a command line that is right; the line is split at blanks.
@@ -264,7 +266,40 @@ struct InvocationTests {
             try options("pub -m template://\(path)").payload
                 == .template(Array("temperature %i\n".utf8), randomSizes: 256...256)
         )
-        #expect(try options("pub -u a --password-file \(path)").password == "temperature %i")
+    }
+
+    @Test("a password of a file or of the environment has no placeholders, and one of the command line has")
+    func literalPassword() throws {
+        let folder = try ScratchFolder()
+        let path = try folder.write("s%i%%06i%{x}\n", to: "password")
+        func sent(_ line: String, _ environment: [String: String] = [:]) throws -> String {
+            let load = try options(line, environment: environment).load(run: 1, seed: 1)
+            var random = SplitMix64(seed: 1)
+            let password = load.password?.rendered(load.values(of: 0), random: &random)
+            return String(decoding: password ?? [], as: UTF8.self)
+        }
+        #expect(try sent("pub -u a --password-file \(path)") == "s%i%%06i%{x}")
+        #expect(try sent("pub -u a", ["CLAMOR_PASSWORD": "s%i%%06i%{x}"]) == "s%i%%06i%{x}")
+        #expect(try sent("pub -u a -P s%i%%06i%{x}%03i") == "s1%06i%{x}001")
+    }
+
+    @Test(
+        "the number of a client may be padded, and behind %% it is none",
+        arguments: [
+            ("conn -c 2 --client-id a%i", true), ("conn -c 2 --client-id a%06i", true),
+            ("conn -c 2 --client-id a%%i", false), ("conn -c 2 --client-id a%%%i", true),
+            ("xmpp login -c 2 --jid a%%i@b -P c", false), ("xmpp login -c 2 --jid a%03i@b -P c", true),
+            ("xmpp muc -c 4 --jid a%i@b -P c --nick n%%i", false),
+            ("pubsub --topology request -c 2 --response-topic a/%%i", false),
+        ]
+    )
+    func clientNumber(_ line: String, isTaken: Bool) {
+        let invocation = Invocation.parse(line.split(separator: " ").map(String.init))
+        if case .refused(let lines) = invocation {
+            #expect(!isTaken && lines.count == 1, "\(lines)")
+        } else {
+            #expect(isTaken)
+        }
     }
 
     @Test("with %RANDOM% in a template -s says how many bytes it is")

@@ -81,7 +81,7 @@ struct XMPPOptionsTests {
         "a password file loses its line end, whichever it is, and nothing else",
         arguments: [
             ("s3cret", "s3cret"), ("s3cret\n", "s3cret"), ("s3cret\r\n", "s3cret"), ("s3cret\n\n", "s3cret\n"),
-            ("s3cret\r", "s3cret\r"), (" s \r\n", " s "),
+            ("s3cret\r", "s3cret\r"), (" s \r\n", " s "), ("s%i\n", "s%%i"),
         ]
     )
     func passwordFile(_ text: String, _ password: String) throws {

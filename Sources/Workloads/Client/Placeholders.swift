@@ -33,12 +33,14 @@ package struct PlaceholderValues: Hashable, Sendable {
 /// A parsed template with placeholders: topic, client id, user name, password or message.
 ///
 /// The placeholders of `emqtt_bench`: `%i`, `%c`, `%u`, `%s`, `%t`, and `%rand_N`, a whole number from 1 to N. In
-/// addition `%{column}`, the cell of the client's row. A message template also has the ``names`` of `emqtt_bench`. Any
-/// other `%` is sent literally.
+/// addition `%06i`, padded with zeros, `%{column}`, the cell of the client's row, and `%%`, a percent sign. A message
+/// template also has the ``names`` of `emqtt_bench`. Any other `%` is sent literally.
 package struct Template: Hashable, Sendable {
     private enum Piece: Hashable, Sendable {
         case literal([UInt8])
-        case clientNumber, clientID, username, messageNumber, nanoseconds
+        /// Padded with zeros to this many digits.
+        case clientNumber(width: Int)
+        case clientID, username, messageNumber, nanoseconds
         case random(UInt64)
         /// Time since 1970 in units of this many nanoseconds.
         case timestamp(Int64)
@@ -106,7 +108,13 @@ package struct Template: Hashable, Sendable {
                 let index = columns.firstIndex(where: { $0.utf8.elementsEqual(column) })
             else { return nil }
             return (.column(index), column.count + 3)
-        case UInt8(ascii: "i"): return (.clientNumber, 2)
+        case UInt8(ascii: "%"): return (.literal([UInt8(ascii: "%")]), 2)
+        case UInt8(ascii: "i"): return (.clientNumber(width: 0), 2)
+        case UInt8(ascii: "0"):
+            guard let (width, length) = Self.number(name), (1...19).contains(width),
+                name.dropFirst(length).first == UInt8(ascii: "i")
+            else { return nil }
+            return (.clientNumber(width: Int(width)), length + 2)
         case UInt8(ascii: "c"): return (.clientID, 2)
         case UInt8(ascii: "u"): return (.username, 2)
         case UInt8(ascii: "s"): return (.messageNumber, 2)
@@ -115,15 +123,14 @@ package struct Template: Hashable, Sendable {
         }
         let word = Array("rand_".utf8)
         guard name.starts(with: word) else { return nil }
-        let digits = name.dropFirst(word.count).prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-        var bound: UInt64 = 0
-        for digit in digits {
-            let (product, overflow) = bound.multipliedReportingOverflow(by: 10)
-            let (sum, carry) = product.addingReportingOverflow(UInt64(digit - UInt8(ascii: "0")))
-            if overflow || carry { return nil }
-            bound = sum
-        }
-        return bound > 0 ? (.random(bound), 1 + word.count + digits.count) : nil
+        guard let (bound, length) = Self.number(name.dropFirst(word.count)), bound > 0 else { return nil }
+        return (.random(bound), 1 + word.count + length)
+    }
+
+    /// The number in front, and its digits; `nil` beyond 64 bits.
+    private static func number(_ bytes: ArraySlice<UInt8>) -> (UInt64, length: Int)? {
+        let digits = bytes.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        return UInt64(String(decoding: digits, as: UTF8.self)).map { ($0, digits.count) }
     }
 }
 
@@ -197,6 +204,14 @@ extension Template {
 }
 
 extension Template {
+    /// A text of which no placeholder is replaced, such as the password of a file.
+    package static func escaped(_ text: String) -> String { text.replacing("%", with: "%%") }
+
+    /// Contains `%i`.
+    package var hasClientNumber: Bool {
+        self.pieces.contains { if case .clientNumber = $0 { true } else { false } }
+    }
+
     /// Renders to the same bytes for every client and message.
     package var isConstant: Bool { !self.variesPerClient && !self.variesPerMessage }
 
@@ -250,7 +265,7 @@ extension Template {
     ) {
         switch piece {
         case .literal(let literal): bytes += literal
-        case .clientNumber: self.append(UInt64(values.clientNumber.magnitude), to: &bytes)
+        case .clientNumber(let width): self.append(UInt64(values.clientNumber.magnitude), to: &bytes, width: width)
         case .clientID: bytes += values.clientID
         case .username: bytes += values.username
         case .messageNumber: self.append(values.messageNumber, to: &bytes)
@@ -272,13 +287,14 @@ extension Template {
     }
 
     /// Appends a number in decimal without an intermediate `String`.
-    private static func append(_ number: UInt64, to bytes: inout [UInt8]) {
+    private static func append(_ number: UInt64, to bytes: inout [UInt8], width: Int = 0) {
         let start = bytes.count
         var rest = number
         repeat {
             bytes.append(UInt8(ascii: "0") + UInt8(rest % 10))
             rest /= 10
         } while rest > 0
+        while bytes.count - start < width { bytes.append(UInt8(ascii: "0")) }
         bytes[start...].reverse()
     }
 }

@@ -180,7 +180,8 @@ extension MQTTOptions {
         if let tokens = aliyun.tokens, let instance = aliyun.instanceID {
             return MQTTAlibabaCloud(accessKey: accessKey, mode: .token(Self.tokens(tokens), instanceID: instance))
         }
-        guard let secret = self.password else { return nil }
+        // A key has no placeholders, but for the sign itself.
+        guard let secret = self.password?.replacing("%%", with: "%") else { return nil }
         if let instance = aliyun.instanceID {
             return MQTTAlibabaCloud(accessKey: accessKey, mode: .signature(secret: secret, instanceID: instance))
         }

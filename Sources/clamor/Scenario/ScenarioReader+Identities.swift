@@ -21,10 +21,11 @@ extension ScenarioReader {
                 return self.names.intersection(other.names).min()
             }
             guard self.template == other.template else { return nil }
-            guard self.template.contains("%i") else { return self.template }
+            let template = Template(parsing: self.template)
+            guard template.hasClientNumber else { return self.template }
             let first = max(self.numbers.lowerBound, other.numbers.lowerBound)
             guard first <= min(self.numbers.upperBound, other.numbers.upperBound) else { return nil }
-            return self.template.replacing("%i", with: "\(first)")
+            return template.filter(ofClient: PlaceholderValues(clientNumber: first))
         }
     }
 
@@ -49,7 +50,7 @@ extension ScenarioReader {
     private static func identities(_ group: ScenarioGroup, _ sources: Sources) -> [Identity] {
         func identity(_ template: String, _ count: Int, keys: [String], servers: [String]) -> Identity? {
             // Random or time-based names cannot collide.
-            guard count > 0, !template.contains("%rand_"), !template.contains("%t") else { return nil }
+            guard count > 0, !Template(parsing: template).variesPerMessage else { return nil }
             let key = keys.first { sources.place(of: $0) != nil }
             let first = group.options.startNumber + 1
             return Identity(

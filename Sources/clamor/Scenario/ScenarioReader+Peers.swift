@@ -1,3 +1,5 @@
+import Workloads
+
 // Messages to single clients: `publish: { p2p: { root: door, to: random } }`.
 extension ScenarioReader {
     /// Keys of a section, with its dot, that say who gets messages.
@@ -91,7 +93,7 @@ extension ScenarioReader {
             else { continue }
             count += options.clients - (group.name == sender.name ? 1 : 0)
             let ids = [options.publisherID, options.subscriberID]
-            if ids.contains(where: { $0.contains("%rand_") || $0.contains("%t") }) {
+            if ids.contains(where: { Template(parsing: $0).variesPerMessage }) {
                 return "nobody knows the client ids of '\(group.name)', which hold %rand_N or %t; use %i"
             }
         }

@@ -52,7 +52,7 @@ enum ReferenceText {
             let letters = Array(self.word)
             if letters.count > 1, letters[0] == "-", letters[1].isLetter || letters[1] == "-" { return true }
             let isPlaceholder = letters.indices.dropLast().contains { index in
-                letters[index] == "%" && (letters[index + 1].isLetter || "{@".contains(letters[index + 1]))
+                letters[index] == "%" && (letters[index + 1].isLetter || "{@%0".contains(letters[index + 1]))
             }
             return isPlaceholder || ["$", "@"].contains(letters.first)
                 || ["://", "<", "_", "|"].contains { self.word.contains($0) }

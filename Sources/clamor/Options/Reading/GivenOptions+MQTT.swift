@@ -65,7 +65,7 @@ extension GivenOptions {
         guard let id = self[\.clientID] else { return }
         if options.kind == .pubsub {
             self.refuse(\.clientID, "would be the same for publishers and subscribers; use \(\.prefix)")
-        } else if count > 1, !id.contains("%i"), options.rows == nil || !id.contains("%{") {
+        } else if count > 1, !Template(parsing: id).hasClientNumber, options.rows == nil || !id.contains("%{") {
             self.refuse(\.clientID, "'\(id)' is the same for all \(count) clients; put %i into it")
         }
         if id.contains("%c") { self.refuse(\.clientID, "%c is the client id itself; use %i") }
@@ -105,7 +105,7 @@ extension GivenOptions {
         if self.isGiven(\.password) || self.isGiven(\.passwordFile) {
             options.password = self.password() ?? options.password
         } else if options.username != nil, options.password == nil {
-            options.password = self.inherited(\.password)
+            options.password = self.inherited(\.password).map(Template.escaped)
         }
         if options.protocolLevel < 5, options.password != nil, options.username == nil {
             self.refuse(
@@ -115,11 +115,11 @@ extension GivenOptions {
         }
     }
 
-    /// The password that was given; nothing, and a problem, where its file cannot be read.
+    /// The password that was given, a file's without placeholders; nothing, and a problem, where that cannot be read.
     mutating func password() -> String? {
         if let password = self[\.password] { return password }
         guard let path = self[\.passwordFile] else { return nil }
-        return self.contents(of: path, for: \.passwordFile).map(Self.password(in:))
+        return self.contents(of: path, for: \.passwordFile).map { Template.escaped(Self.password(in: $0)) }
     }
 
     /// A file's only line, without its end: some editors put one there unasked, and some put CR LF.
@@ -146,7 +146,7 @@ extension GivenOptions {
 
     /// Checks options that depend on each other.
     private mutating func checkTogether(_ options: MQTTOptions) {
-        if options.topicAlias != nil, ["%s", "%t", "%rand_"].contains(where: { options.topic.contains($0) }) {
+        if options.topicAlias != nil, Template(parsing: options.topic).variesPerMessage {
             self.refuse(
                 \.topicAlias,
                 "needs a topic that stays the same for a client; leave %s, %t and %rand_N out of \(\.topic)"
@@ -164,7 +164,7 @@ extension GivenOptions {
         // MQTT 3.1 §3.1: 1 to 23 characters.
         for (id, count) in [(options.publisherID, options.publishers), (options.subscriberID, options.subscribers)]
         where count > 0 {
-            let last = id.replacing("%i", with: "\(options.startNumber + count)")
+            let last = Template(parsing: id).filter(ofClient: .init(clientNumber: options.startNumber + count))
             if last.count > 23 {
                 return self.refuse(
                     \.protocolVersion,
@@ -233,7 +233,9 @@ extension GivenOptions {
         options.auth = .aliyun(aliyun)
         // The service's own limit of a client id.
         for (id, count) in [(options.publisherID, options.publishers), (options.subscriberID, options.subscribers)]
-        where count > 0 && id.replacing("%i", with: "\(options.startNumber + count)").utf8.count > 64 {
+        where count > 0 {
+            let last = Template(parsing: id).filter(ofClient: .init(clientNumber: options.startNumber + count))
+            if last.utf8.count <= 64 { continue }
             return self.refuse(
                 \.groupID,
                 "Alibaba Cloud takes client ids of 64 characters at most; add \(\.shortIDs, "true")"

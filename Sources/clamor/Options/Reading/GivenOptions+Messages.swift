@@ -204,9 +204,9 @@ extension GivenOptions {
             options.responseTopic = "clamor-answers/%c"
             return
         }
-        if ["%s", "%t", "%rand_"].contains(where: { topic.contains($0) }) {
+        if Template(parsing: topic).variesPerMessage {
             self.refuse(\.responseTopic, "'\(topic)' would be another for each request; use %i or %c")
-        } else if options.publishers > 1, !["%i", "%c", "%u"].contains(where: { topic.contains($0) }) {
+        } else if options.publishers > 1, !Template(parsing: topic).variesPerClient {
             self.refuse(
                 \.responseTopic,
                 "'\(topic)' is the same for all, and each would read all answers; add %c"

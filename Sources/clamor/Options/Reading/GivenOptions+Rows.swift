@@ -137,9 +137,8 @@ extension GivenOptions {
     }
 
     private static func columns(in text: String) -> [String] {
-        text.split(separator: "%{", omittingEmptySubsequences: false).dropFirst().compactMap { part in
-            part.firstIndex(of: "}").map { String(part[..<$0]) }
-        }
+        let parts = text.replacing("%%", with: "").split(separator: "%{", omittingEmptySubsequences: false)
+        return parts.dropFirst().compactMap { part in part.firstIndex(of: "}").map { String(part[..<$0]) } }
     }
 
     /// In pairs either every publisher has a topic of its own, or all have one.

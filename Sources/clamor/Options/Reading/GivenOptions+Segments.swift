@@ -233,7 +233,8 @@ extension MQTTOptions {
         case .request: return false
         case .pair:
             let hasOwnTopics =
-                self.publishers < 2 || self.topics.allSatisfy { $0.contains("%i") || $0.contains("%c") }
+                self.publishers < 2
+                || self.topics.allSatisfy { Template(parsing: $0).hasClientNumber || $0.contains("%c") }
             return !hasOwnTopics || self.subscribers > self.publishers && self.publishers % count != 0
         }
     }

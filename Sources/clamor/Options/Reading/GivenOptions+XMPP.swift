@@ -60,7 +60,7 @@ extension GivenOptions {
             guard let given, given != rooms * size else { return }
             self.refuse(
                 \.count,
-                "\(given) is not \(rooms) rooms of \(size), which are \(rooms * size); leave \(\.count) out"
+                "\(given) is not \(rooms) room\(rooms == 1 ? "" : "s") of \(size), which are \(rooms * size); leave \(\.count) out"
             )
         case (let rooms?, nil):
             options.operators = given ?? rooms
@@ -109,7 +109,7 @@ extension GivenOptions {
         }
         (options.local, options.domain) = (parts.local, parts.domain)
         options.resource = parts.resource ?? options.resource
-        if options.operators > 1, !options.local.contains("%i"), !options.resource.contains("%i") {
+        if options.operators > 1, !Template(parsing: "\(options.local)/\(options.resource)").hasClientNumber {
             self.refuse(\.jid, "'\(jid)' is the same for all \(options.operators) clients; put %i into it")
         }
         if options.domain.contains("%") {
@@ -124,7 +124,8 @@ extension GivenOptions {
             let words: OptionWords =
                 first > 0
                 ? "\(\.startNumber) \(first) and \(\.count) \(options.operators)" : "\(\.count) \(options.operators)"
-            return self.refuse(\.users, "\(path) has \(table.count) users, too few for \(words); add some")
+            let users = "\(table.count) user\(table.count == 1 ? "" : "s")"
+            return self.refuse(\.users, "\(path) has \(users), too few for \(words); add some")
         }
         options.users = Array(table[first..<first + options.operators])
         options.domain = options.users.first?.domain ?? ""
@@ -137,7 +138,7 @@ extension GivenOptions {
         if self.isGiven(\.password) || self.isGiven(\.passwordFile) {
             options.password = self.password() ?? ""
         } else if let password = self.inherited(\.password) {
-            options.password = password
+            options.password = Template.escaped(password)
         } else if options.mechanism != "ANONYMOUS", options.mechanism != "EXTERNAL" {
             self.refuse(\.password, "is missing; add it, or set CLAMOR_PASSWORD in the environment")
         }
@@ -268,7 +269,8 @@ extension GivenOptions {
         if options.churn != nil { self.refuse(\.churn, words) }
         if !options.storms.isEmpty { self.refuse(\.storm, words) }
         if options.reconnects > 0 { self.refuse(\.reconnects, words) }
-        if options.users.isEmpty, options.operators > 1, !options.local.contains("%i"), options.resource.contains("%i")
+        if options.users.isEmpty, options.operators > 1, !Template(parsing: options.local).hasClientNumber,
+            Template(parsing: options.resource).hasClientNumber
         {
             self.refuse(\.jid, "is one account for all \(options.operators) clients; put %i before the @")
         }
@@ -279,7 +281,7 @@ extension GivenOptions {
         if options.mechanism == "ANONYMOUS" {
             self.refuse(\.mechanism, "ANONYMOUS users have no roster, and so no contacts; choose another one")
         }
-        if options.users.isEmpty, !options.local.isEmpty, !options.local.contains("%i") {
+        if options.users.isEmpty, !options.local.isEmpty, !Template(parsing: options.local).hasClientNumber {
             self.refuse(\.jid, "each contact is a user of its own; put %i in front of the @")
         }
     }
@@ -313,7 +315,7 @@ extension GivenOptions {
         }
         guard let nick = self[\.nick] else { return }
         options.nick = nick
-        if options.groupSize > 1, !nick.contains("%i") {
+        if options.groupSize > 1, !Template(parsing: nick).hasClientNumber {
             self.refuse(\.nick, "'\(nick)' is the same for all occupants of a room; put %i into it")
         }
         if nick.isEmpty { self.refuse(\.nick, "is empty; leave it out for clamor%i") }

@@ -96,7 +96,7 @@ package struct OptionTable: Sendable {
         .help("Password. Shown nowhere.").usual("the environment's CLAMOR_PASSWORD").secret(.whole)
         .environment("CLAMOR_PASSWORD").part(of: .connectPacket)
     let passwordFile = OptionEntry("--password-file", key: "password_file", .text("file"), of: .loads)
-        .help("A file with the password; a final line end is dropped.").part(of: .connectPacket)
+        .help("A file with the password, without placeholders; a final line end is dropped.").part(of: .connectPacket)
         .excluding(\.password, "\(\.password) is given too; leave one of the two out")
     let users = OptionEntry("--users", key: "users", .text("file.csv"), of: .xmpp)
         .help("Users instead of --jid and --password: lines of JID,PASSWORD; client %i has line %i.").basic
