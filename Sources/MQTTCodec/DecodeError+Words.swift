@@ -9,6 +9,7 @@ extension DecodeError: CustomStringConvertible {
         case .wrongDirection(let type): "a packet of type \(type.name), which only the other side sends"
         case .connectExpected(let type): "a packet of type \(type.name) before CONNECT"
         case .secondConnect: "a second CONNECT packet"
+        case .reservedFlags(.pubAck, 0x8): "the byte 0x48 where a packet begins, as in an answer of HTTP"
         case .reservedFlags(let type, let flags):
             "flag bits 0x\(String(flags, radix: 16)) in the first byte of a \(type.name) packet"
         case .publishQoS3: "a PUBLISH packet with QoS 3"

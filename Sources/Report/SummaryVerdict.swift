@@ -178,7 +178,7 @@ extension ThresholdResult {
         guard self.state == .undecided, let low = self.value, let high = self.high,
             (try? Threshold.parse(self.expression))?.name == "delivery_lost"
         else { return nil }
-        return "\(Human.number(high - low)) outstanding when the drain ended; give --drain more time"
+        return "\(Human.number(high - low)) outstanding when the drain ended; give it more time"
     }
 }
 

@@ -70,6 +70,16 @@ extension Integration {
             }
         }
 
+        @Test("a server of HTTP is called one, and the hint says what to do")
+        func http() async throws {
+            let answer = Array("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n".utf8)
+            try await withScriptedPeer([.expectCount(2), .send(answer), .close]) { peer in
+                let run = try await ClamorRun.of("conn -p \(peer.port) -c 2 --duration 1h")
+                Self.end(run, "protocol", "as in an answer of HTTP", clients: 2)
+                #expect(run.ending.output.contains("Hint  this port speaks HTTP; add --ws, or name the port of MQTT"))
+            }
+        }
+
         // MARK: Silence
 
         @Test(

@@ -90,7 +90,7 @@ extension Integration {
                 #expect(reading.unanswered?.outstanding == outstanding)
                 #expect(reading.isBound(\.p99) && reading.p99 > 1)
                 #expect(run.ending.output.contains("≥ "))
-                #expect(run.ending.output.contains("outstanding when the drain ended; give --drain more time"))
+                #expect(run.ending.output.contains("outstanding when the drain ended; give it more time"))
                 let sentence = try #require(run.record.findings?.sentence)
                 #expect(!sentence.contains("nothing broke"))
                 if run.record.state == .valid { #expect(sentence.contains("of 3,000 messages were not answered")) }

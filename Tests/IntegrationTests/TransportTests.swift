@@ -101,6 +101,16 @@ extension Integration {
             #expect(slowest.allSatisfy { ($0.acknowledged != nil) == ($0.qos != 0) })
         }
 
+        @Test(
+            "the subprotocols that are offered are those of the command line",
+            arguments: [("mqttv3.1,mqtt", 0), ("mqttv3.1", 69)]
+        )
+        func subprotocols(_ names: String, _ status: Int32) async throws {
+            let run = try await ClamorRun.of("conn -h embedded --ws --subprotocol \(names) -c 2 --duration 100ms")
+            #expect(run.status == status, "\(run.ending.errors)")
+            #expect(run.record.errors.map(\.kind) == (status == 0 ? [] : ["websocket"]))
+        }
+
         @Test("the embedded broker, with a pre-shared key that no file holds")
         func embeddedPSK() async throws {
             let run = try await ClamorRun.of("conn -h embedded -c 2 --duration 100ms -S --psk me:00ff00ff")

@@ -61,6 +61,7 @@ struct ErrorWordsTests {
         arguments: [
             (.unknownReason(.connAck, 1), "the code 0x01, which CONNACK does not have (§2.4)"),
             (.reservedFlags(.pubRel, 0), "flag bits 0x0 in the first byte of a PUBREL packet (§2.1.3)"),
+            (.reservedFlags(.pubAck, 8), "the byte 0x48 where a packet begins, as in an answer of HTTP (§2.1.3)"),
             (.trailingBytes(1), "1 byte after the last field of a packet (§2.1.4)"),
             (.propertyNotAllowed(.topicAlias), "the property Topic Alias, which this packet does not have (§2.2.2.2)"),
         ] as [(DecodeError, String)]

@@ -163,6 +163,10 @@ struct SummaryTests {
         ("resolve", "Hint  check the spelling of the host name, and the name server of this host"),
         ("connack 0x01", "Hint  the server does not speak this version of MQTT; try MQTT 3.1.1"),
         ("connack 0x84", "Hint  the server does not speak this version of MQTT; try MQTT 3.1.1"),
+        ("connack 0x9c", "Hint  the server has sent its clients elsewhere; connect there"),
+        ("connack 0x9d", "Hint  the server has sent its clients elsewhere; connect there"),
+        ("see-other-host", "Hint  the server has sent its clients elsewhere; connect there"),
+        ("timeout-stream", "Hint  check host and port, and the firewall and routes on the way to the server"),
         ("connack 0x86", "Hint  check user name, password and client identifiers; the server's log has its reason"),
         (nil, "Hint  no connect attempt ended; check that the server answers at this host and port"),
     ]
@@ -224,6 +228,25 @@ struct SummaryTests {
             ["domain": "a.example"], "not-authorized", "",
             "check --jid and its password; --register creates missing accounts"
         ),
+        (
+            ["websocket_path": "/mqtt"], "websocket", "the server's answer to the upgrade is not HTTP/1.1",
+            "check that this port speaks WebSocket, and the path of its endpoint; TLS needs -S"
+        ),
+        (
+            ["tls": "verified", "websocket_path": "/mqtt"], "websocket", "",
+            "check that this port speaks WebSocket, and the path of its endpoint"
+        ),
+        (
+            [:], "protocol",
+            "the server's bytes are not MQTT: the byte 0x48 where a packet begins, as in an answer of HTTP (§2.1.3)",
+            "this port speaks HTTP; add --ws, or name the port of MQTT"
+        ),
+        (
+            ["domain": "a.example"], "not-well-formed", "",
+            "check that this port speaks this protocol, and whether it requires TLS"
+        ),
+        ([:], "connack 0x97", "", "a limit of the server; raise it, or connect more slowly (-R)"),
+        ([:], "session", "", "use another --seed or --prefix, or a clean start (-C true)"),
     ]
 
     @Test("the hint fits the layers of the connection", arguments: layers)
@@ -234,6 +257,16 @@ struct SummaryTests {
         #expect(record.connectionHint == row.words)
         record.plan = ["groups": .object(["a": .object(row.plan)])]
         #expect(record.connectionHint == row.words)
+    }
+
+    @Test("the hint of a file's run has the keys of the file", arguments: layers)
+    func fileHints(_ row: (plan: [String: JSONValue], kind: String, example: String, words: String)) {
+        var record = Samples.unconnected
+        record.errors = [ErrorRecord(kind: row.kind, count: 3, firstAt: "", example: row.example)]
+        record.plan = ["command": "run", "groups": .object(["a": .object(row.plan)])]
+        let hint = record.connectionHint
+        #expect(!hint.contains(/(^|[ \(])--?[A-Za-z]/), "\(hint)")
+        #expect((hint == row.words) == !row.words.contains(/(^|[ \(])--?[A-Za-z]/), "\(hint)")
     }
 
     @Test("a group without any connection shows its errors and a hint, beside a group that ran")

@@ -68,7 +68,7 @@ struct UnansweredReportTests {
             #expect(text.contains("VALID · 1 of 3 objectives met"))
             #expect(text.contains("≥ 6.00 s"))
             #expect(text.contains(row("undecided", "delivery_lost == 0", "0 to 800")))
-            #expect(text.contains("\n             800 outstanding when the drain ended; give --drain more time\n"))
+            #expect(text.contains("\n             800 outstanding when the drain ended; give it more time\n"))
             #expect(text.contains(row("FAILED", "publish_ack_duration p99 < 250ms", "≥ 6.00 s")))
             #expect(text.contains(row("met", "error_rate < 90%", "50.0 %")))
         }
@@ -83,11 +83,11 @@ struct UnansweredReportTests {
         let record = try Self.record
         let xml = JUnitXML(record, isStrict: false).text
         #expect(xml.contains("failures=\"2\""))
-        let words = "measured: 0 to 800&#10;800 outstanding when the drain ended; give --drain more time"
+        let words = "measured: 0 to 800&#10;800 outstanding when the drain ended; give it more time"
         #expect(xml.contains("<failure message=\"\(words)\" type=\"undecided\"/>"))
         #expect(xml.contains("<failure message=\"measured: ≥ 6.00 s\" type=\"broken\"/>"))
         let markdown = RunMarkdown.text(record)
-        #expect(markdown.contains("give --drain more time | **undecided** |"))
+        #expect(markdown.contains("give it more time | **undecided** |"))
         #expect(markdown.contains("| ≥ 6.00 s | **FAILED** |") && markdown.contains("| 50.0 % | met |"))
     }
 

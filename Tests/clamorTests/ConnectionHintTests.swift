@@ -30,6 +30,28 @@ struct ConnectionHintTests {
     }
 
     @Test(
+        "has the keys of its file in refusal and hint",
+        arguments: [
+            ("target: mqtts://127.0.0.1:1", "ca_file: /no/such", 64, "ca_file: cannot read /no/such"),
+            ("target: mqtts://127.0.0.1:1", "cert_file: /no/c, key_file: /no/k", 64, "_file: cannot read /no/"),
+            ("target: mqtts://127.0.0.1:1", "ciphers: nonsense", 64, "ciphers: "),
+            (
+                "target: xmpp://127.0.0.1:1", "jid: a@b, password: p, tls: direct, ca_file: /no/such", 64,
+                "ca_file: cannot read /no/such"
+            ),
+            ("target: mqtt://127.0.0.1:1", "clients: 2", 69, "check that the server listens at this host and port"),
+        ]
+    )
+    func keys(_ target: String, _ keys: String, _ status: Int32, _ words: String) async throws {
+        let folder = try ScratchFolder()
+        let file = try folder.write("\(target)\nduration: 100ms\ngroups: { a: { \(keys) } }\n", to: "a.yaml")
+        let ending = try await ClamorBinary.run(["run", file, "--out", folder.path("out")])
+        #expect(ending.status == status, "\(ending.errors)")
+        #expect((ending.output + ending.errors).contains(words), "\(ending.errors)")
+        #expect(!ending.errors.contains(" --"), "\(ending.errors)")
+    }
+
+    @Test(
         "says the hint on stderr where there is no summary",
         arguments: [
             ("", 1, false), ("--quiet", 0, true), ("--json", 0, true),

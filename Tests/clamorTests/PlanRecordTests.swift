@@ -62,7 +62,7 @@ struct PlanRecordTests {
         "tls-version": .init("--tls-version 1.3", beside: "-S"), "ciphers": .init("--ciphers A", beside: "-S"),
         "sni": .init("--sni a", beside: "-S"), "ws": .init("--ws"),
         "path": .init(from: "--ws --path /a", to: "--ws --path /a?c"),
-        "header": .init(from: "--ws", to: "--ws --header A:c"),
+        "header": .init(from: "--ws", to: "--ws --header A:c"), "subprotocol": .init("--subprotocol a", beside: "--ws"),
         "auth": .init("--auth scram-sha-256", beside: "-u a -P b"),
         "group-id": .init(
             from: "-u a -P b --client-id c%i --auth aliyun --group-id g",

@@ -171,8 +171,8 @@ struct PropertyOptionsTests {
     func churnHears(_ line: String, _ filter: String) throws {
         let load = try options("\(line) --subscription-churn 9/s").load(run: 1, seed: 1)
         let topics = load.topic.filterOfAllClients
-        let words = "--subscription-churn-filter: \(filter) matches this run's topics '\(topics)'"
-        #expect(load.problem() == "\(words), and messages would come twice; give another filter")
+        let words = "filter \(filter) of the subscription churn matches this run's topics '\(topics)'"
+        #expect(load.problem() == "\(words), and messages would come twice; give another")
     }
 
     @Test(
@@ -184,9 +184,9 @@ struct PropertyOptionsTests {
         ]
     )
     func churnOwn(_ line: String, _ filter: String) throws {
-        let words = "--subscription-churn-filter: '\(filter)' is what its client subscribes to for good"
+        let words = "filter '\(filter)' of the subscription churn is what its client subscribes to for good"
         let problem = try options("\(line) --subscription-churn 9/s").load(run: 1, seed: 1).problem()
-        #expect(problem == "\(words); give another filter")
+        #expect(problem == "\(words); give another")
     }
 
     @Test(
@@ -230,7 +230,7 @@ struct PropertyOptionsTests {
     static let forbidden: [(line: String, problem: String)] = [
         (
             "conn --prefix a+b --subscription-churn 9/s",
-            "--subscription-churn-filter: 'clamor-churn/a+b-conn-1': + and # must be alone in their level, as in a/+/b or a/#"
+            "filter 'clamor-churn/a+b-conn-1' of the subscription churn: + and # must be alone in their level, as in a/+/b or a/#"
         ),
         (
             "sub --prefix a+b -t x/%c",

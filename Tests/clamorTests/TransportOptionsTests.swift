@@ -49,6 +49,8 @@ struct TransportOptionsTests {
             80,
             webSocket { $0.headers = [.init("X-One", "1"), .init("Two", "b:c")] }
         ),
+        Case("--ws --subprotocol mqttv3.1", 80, webSocket { $0.subprotocols = ["mqttv3.1"] }),
+        Case("--ws -S --subprotocol mqtt,a", 443, webSocket(secure: true) { $0.subprotocols.append("a") }),
         Case("-S --cacertfile ca", 8_883, tls { $0.caFile = "ca" }),
         Case("-S --ca ca", 8_883, tls { $0.caFile = "ca" }),
         Case(
@@ -92,6 +94,7 @@ struct TransportOptionsTests {
             ("-S false --sni a", "--sni: is a matter of TLS; add -S, or leave it out"),
             ("--path /a", "--path: is a matter of WebSocket; add --ws, or leave it out"),
             ("--header A:b", "--header: is a matter of WebSocket; add --ws, or leave it out"),
+            ("--subprotocol a", "--subprotocol: is a matter of WebSocket; add --ws, or leave it out"),
             ("-S --certfile c", "--certfile: a certificate needs its private key; add --keyfile"),
             ("-S --key k", "--key: a private key needs its certificate; add --certfile"),
             (

@@ -170,8 +170,6 @@ extension MQTTShardWork {
 }
 
 extension MQTTLoad {
-    private static let churnFlag = "--subscription-churn-filter"
-
     /// The filter of a client's churn, by its number in the run.
     func churnFilter(of number: Int) -> String? {
         guard let template = self.subscriptionChurn else { return nil }
@@ -183,7 +181,7 @@ extension MQTTLoad {
     func churnProblem(of number: Int) -> String? {
         guard let filter = self.churnFilter(of: number) else { return nil }
         return Subscribe(1, [Subscription(filter: filter)]).problem(as: self.version)
-            .map { "\(Self.churnFlag): '\(filter)': \($0.words)" }
+            .map { "filter '\(filter)' of the subscription churn: \($0.words)" }
     }
 
     /// The reason why the churn's subscriptions would change the run's counts.
@@ -203,15 +201,16 @@ extension MQTTLoad {
             }
         }
         if mayBeSame, let filter = same.first {
-            return "\(Self.churnFlag): '\(filter)' is what its client subscribes to for good; give another filter"
+            return "filter '\(filter)' of the subscription churn is what its client subscribes to for good; "
+                + "give another"
         }
         guard self.publishers > 0, !self.qualities.isEmpty else { return nil }
         let published: [Template] =
             self.streams.map(\.topic) + (self.topology == .request ? self.stream.responseTopic.map { [$0] } ?? [] : [])
         let heard = published.map(\.filterOfAllClients).first { Self.overlap(own, $0) }
         guard let topics = heard else { return nil }
-        return "\(Self.churnFlag): '\(own)' matches this run's topics '\(topics)', and messages would come twice; "
-            + "give another filter"
+        return "filter '\(own)' of the subscription churn matches this run's topics '\(topics)', and messages "
+            + "would come twice; give another"
     }
 
     /// Whether a topic may match both filters.

@@ -39,6 +39,7 @@ package struct TransportOptions: Hashable, Sendable {
         /// With the query, if there is one.
         package var path = "/mqtt"
         package var headers: [Header] = []
+        package var subprotocols = ["mqtt"]
 
         package init() {}
     }

@@ -84,6 +84,7 @@ extension LoadOptions {
 
     private func addTransport(to facts: inout PlanFacts) {
         if let webSocket = self.transport.webSocket {
+            facts.text("subprotocol", webSocket.subprotocols.joined(separator: ","), unless: "mqtt", .record)
             facts.secret("path.query", isGiven: webSocket.path.contains("?"))
             for index in webSocket.headers.indices { facts.secret("headers_\(index + 1)", isGiven: true) }
         }

@@ -19,13 +19,14 @@ struct RunLayers: Sendable {
     ///   - options: the options of the command line.
     ///   - authority: PEM file of the embedded broker's certificate, created for this run.
     ///   - xmpp: settings for XMPP clients with TLS.
+    ///   - isFile: whether a scenario file has the options.
     /// - Throws: an error in the files or in the combination of settings.
     init(
         _ options: LoadOptions,
         trusting authority: String? = nil,
-        xmpp: XMPPLoad.TLSPolicy? = nil
+        xmpp: XMPPLoad.TLSPolicy? = nil,
+        isFile: Bool
     ) throws(Problem) {
-        let tlsFlag = xmpp == nil ? "-S" : "--tls"
         self.defersTLS = xmpp.map { $0 != .direct } ?? false
         self.proxy = options.transport.proxy
         do throws(TLSSettingsError) {
@@ -33,49 +34,55 @@ struct RunLayers: Sendable {
                 try TLSContext(settings)
             }
         } catch {
-            let flag = options.transport.tls.map { Self.flag(of: error, $0) ?? tlsFlag } ?? tlsFlag
-            throw Problem(description: "\(flag): \(Self.words(error, of: flag))")
+            let tls = options.transport.tls
+            let usual: OptionWords = xmpp == nil ? "\(\.ssl)" : "\(\.xmppTLS)"
+            let option = tls.flatMap { Self.option(of: error, $0) } ?? usual
+            throw Problem(description: "\(option.text(isFile: isFile)): \(Self.words(error, pins: tls?.pins ?? []))")
         }
         do throws(WebSocketSettings.Problem) {
             self.webSocket = try options.transport.webSocket.map { options throws(WebSocketSettings.Problem) in
                 let headers = options.headers.map { ($0.name, $0.value) }
                 return xmpp == nil
-                    ? try WebSocketSettings(path: options.path, headers: headers)
+                    ? try WebSocketSettings(path: options.path, subprotocols: options.subprotocols, headers: headers)
                     : try WebSocketSettings.xmpp(path: options.path, headers: headers)
             }
         } catch {
-            throw Problem(description: "--ws: \(error)")
+            let option: OptionWords = "\(\.ws)"
+            throw Problem(description: "\(option.text(isFile: isFile)): \(error)")
         }
     }
 
     /// The error with its remedy.
-    private static func words(_ error: TLSSettingsError, of flag: String) -> String {
+    private static func words(_ error: TLSSettingsError, pins: [String]) -> String {
         guard case .unreadable(let path, let reason) = error else { return "\(error)" }
-        if flag == "--pin", !path.contains("/"), !path.contains(".") {
+        if pins.contains(path), !path.contains("/"), !path.contains(".") {
             return "'\(path)' is no pin; write sha256/BASE64, or the path of a file with the server's certificate"
         }
         return "cannot read \(path) (\(reason.prefix(1).lowercased() + reason.dropFirst())); "
             + "check the path and its permissions"
     }
 
-    /// The flag that an error is about.
-    private static func flag(of error: TLSSettingsError, _ tls: TransportOptions.TLS) -> String? {
+    /// The option that an error is about.
+    private static func option(of error: TLSSettingsError, _ tls: TransportOptions.TLS) -> OptionWords? {
         switch error {
         case .unreadable(let path, _), .malformed(let path, _), .isDER(let path), .isPEM(let path):
-            let paths = [("--cacertfile", tls.caFile), ("--certfile", tls.certificateFile), ("--keyfile", tls.keyFile)]
-            // The path of a client's own certificate has a number in place of the flag's %i.
-            let flag = paths.first { _, given in
+            let paths: [(OptionWords, String?)] = [
+                ("\(\.caFile)", tls.caFile), ("\(\.certificateFile)", tls.certificateFile),
+                ("\(\.keyFile)", tls.keyFile),
+            ]
+            // The path of a client's own certificate has a number in place of the option's %i.
+            let option = paths.first { _, given in
                 given.map { $0 == path || $0.contains("%i") && path.hasPrefix($0.prefix { $0 != "%" }) } ?? false
             }
-            return flag?.0 ?? (tls.pins.contains(path) ? "--pin" : nil)
-        case .certificateWithoutKey: return "--certfile"
-        case .keyWithoutCertificate, .keyMismatch, .numberInOnePathOnly: return "--keyfile"
-        case .pskKey, .pskIdentity, .pskWithCertificates: return "--psk"
-        case .versions, .version: return "--tls-version"
-        case .cipher: return "--ciphers"
-        case .applicationProtocol: return "--alpn"
-        case .serverName: return "--sni"
-        case .pin, .noPins: return "--pin"
+            return option?.0 ?? (tls.pins.contains(path) ? "\(\.pin)" as OptionWords : nil)
+        case .certificateWithoutKey: return "\(\.certificateFile)"
+        case .keyWithoutCertificate, .keyMismatch, .numberInOnePathOnly: return "\(\.keyFile)"
+        case .pskKey, .pskIdentity, .pskWithCertificates: return "\(\.preSharedKey)"
+        case .versions, .version: return "\(\.tlsVersion)"
+        case .cipher: return "\(\.ciphers)"
+        case .applicationProtocol: return "\(\.alpn)"
+        case .serverName: return "\(\.serverName)"
+        case .pin, .noPins: return "\(\.pin)"
         case .keyLog: return "SSLKEYLOGFILE"
         case .serverWithoutCertificate, .refused: return nil
         }

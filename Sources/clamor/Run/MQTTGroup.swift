@@ -53,7 +53,7 @@ final class MQTTGroup: RunGroup {
         do {
             if self.host == nil { self.certificate = try EmbeddedCertificate(for: self.run) }
             let trusted = (self.host ?? self).certificate?.certificateFile
-            self.layers = try RunLayers(self.run.common, trusting: trusted)
+            self.layers = try RunLayers(self.run.common, trusting: trusted, isFile: self.name != nil)
         } catch {
             throw RunRefusal("\(error)")
         }
@@ -66,7 +66,7 @@ final class MQTTGroup: RunGroup {
                 .map { ClockRecord(host: $0, realtimeOffset: load.realtimeOffset) }
         }
         if self.run.validates, let problem = load.problem() {
-            throw RunRefusal("\(problem); correct it, or send it as it is with --validate off")
+            throw RunRefusal(self.named("\(problem); correct it, or send it as it is with \(\.validates, "off")"))
         }
         let metrics = MQTTMetrics(for: load, in: plan, group: place, loops: loops)
         return MQTTWorkload(load, metrics: metrics, plan: plan, group: place, hub: hub)
@@ -76,7 +76,7 @@ final class MQTTGroup: RunGroup {
         do throws(RunStore.Problem) {
             self.store = try await RunStore(self.run, load.load)
         } catch {
-            throw RunRefusal("--store: \(error)")
+            throw RunRefusal(self.named("\(\.store): \(error.description)"))
         }
         return load.with(store: self.store?.flows)
     }
@@ -94,7 +94,7 @@ final class MQTTGroup: RunGroup {
                 throw RunRefusal("\(error)", .unavailable)
             }
         }
-        return (self.store?.remark.map { ["--store: \($0)"] } ?? []) + self.literalNames
+        return (self.store?.remark.map { [self.named("\(\.store): \($0)")] } ?? []) + self.literalNames
     }
 
     /// The embedded broker serves the messages to one client that the run sends.
@@ -108,7 +108,7 @@ final class MQTTGroup: RunGroup {
         guard case .message(let bytes) = self.run.payload,
             let name = Template.names.first(where: { bytes.contains(Array($0.utf8)) })
         else { return [] }
-        return ["-m: \(name) is sent as it is; it is a placeholder in template://FILE only"]
+        return [self.named("\(\.message): \(name) is sent as it is; it is a placeholder in template://FILE only")]
     }
 
     func complete(_ plan: inout LoadPlan) {
@@ -262,7 +262,7 @@ final class MQTTGroup: RunGroup {
         let dropped = record.metrics.filter { $0.name == "store_dropped" }.reduce(0) { $0 + ($1.counter?.value ?? 0) }
         guard dropped > 0 else { return [] }
         let words = dropped == 1 ? "1 message of an earlier run was" : "\(Int(dropped)) messages of an earlier run were"
-        return ["--store: \(words) dropped, for the server has no session for them ([MQTT-3.2.2-5])"]
+        return [self.named("\(\.store): \(words) dropped, for the server has no session for them ([MQTT-3.2.2-5])")]
     }
 
     func close() {

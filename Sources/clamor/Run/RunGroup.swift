@@ -142,6 +142,9 @@ extension RunGroup {
     func close() {}
     var exchange: Int? { nil }
     var server: ServerRecord? { get async { nil } }
+
+    /// Options by their flags, or by their keys: only the groups of a file have names.
+    func named(_ words: OptionWords) -> String { words.text(isFile: self.name != nil) }
 }
 
 // MARK: - The run's steps for each group

@@ -85,7 +85,7 @@ package struct RunStore: Sendable {
         for number in 0..<load.publishers + load.subscribers {
             let id = String(decoding: load.values(of: number).clientID, as: UTF8.self)
             guard !id.isEmpty else {
-                throw Problem(description: "flows are kept by client id, and these clients have none; add --client-id")
+                throw Problem(description: "flows are kept by client id, and these clients have none; give them ids")
             }
             guard numbers.updateValue(number, forKey: id) == nil else {
                 throw Problem(

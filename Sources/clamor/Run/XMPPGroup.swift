@@ -57,18 +57,16 @@ final class XMPPGroup: RunGroup {
 
     func makeLoad(seed: UInt64, loops: Int) throws(RunRefusal) -> XMPPWorkload {
         do throws(RunLayers.Problem) {
-            self.layers = try RunLayers(self.run.common, xmpp: self.run.tls)
+            self.layers = try RunLayers(self.run.common, xmpp: self.run.tls, isFile: self.name != nil)
         } catch {
             throw RunRefusal("\(error)")
         }
         let load = self.run.load(run: UInt32.random(in: 1...UInt32.max), seed: seed)
-        if let problem = load.problem() {
-            throw RunRefusal("\(self.run.users.isEmpty ? "--jid" : "--users"): \(problem)")
-        }
+        let users: OptionWords = self.run.users.isEmpty ? "\(\.jid)" : "\(\.users)"
+        if let problem = load.problem() { throw RunRefusal(self.named("\(users): \(problem)")) }
         if let problem = load.groupProblem() {
-            let roomFlag = problem.part == .name ? "--room" : "--nick"
-            let flag = self.run.kind == .muc ? roomFlag : self.run.users.isEmpty ? "--jid" : "--users"
-            throw RunRefusal("\(flag): \(problem.words)")
+            let room: OptionWords = problem.part == .name ? "\(\.room)" : "\(\.nick)"
+            throw RunRefusal(self.named("\(self.run.kind == .muc ? room : users): \(problem.words)"))
         }
         return XMPPWorkload(load, metrics: XMPPMetrics(for: load, loops: loops), tls: self.deferredTLS)
     }

@@ -201,6 +201,7 @@ extension GivenOptions {
             self.refuse(\.path, "'\(shown)' is not a path; write it like /mqtt, other characters as %20")
         }
         settings.headers = self[\.headers] ?? []
+        settings.subprotocols = self[\.subprotocols] ?? settings.subprotocols
         webSocket = settings
     }
 }
