@@ -11,6 +11,11 @@ package enum Words {
         return text
     }
 
+    /// `1 client`, `28,232 clients`.
+    package static func count(_ value: some BinaryInteger, _ noun: String) -> String {
+        "\(self.count(value)) \(noun)\(value == 1 ? "" : "s")"
+    }
+
     /// A number with at most `digits` decimals, without trailing zeros, with thousands separators.
     package static func decimal(_ value: Double, digits: Int = 2) -> String {
         guard value.isFinite, value.magnitude < 1e15 else { return "\(value)" }

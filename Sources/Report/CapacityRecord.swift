@@ -176,7 +176,7 @@ extension CapacityRecord {
 
     /// A load for people.
     package func text(_ load: Double) -> String {
-        self.varies == "clients" ? "\(Human.number(load)) clients" : Human.rate(load)
+        self.varies == "clients" ? Human.counted(load, "client") : Human.rate(load)
     }
 
     /// The answer for people.

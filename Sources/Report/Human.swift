@@ -34,6 +34,11 @@ package enum Human {
         return self.significant(value)
     }
 
+    /// `1 client`, `12,345 clients`.
+    package static func counted(_ value: Double, _ noun: String) -> String {
+        "\(self.number(value)) \(noun)\(value == 1 ? "" : "s")"
+    }
+
     package static func rate(_ perSecond: Double) -> String { self.number(perSecond) + "/s" }
 
     package static func percent(_ share: Double) -> String { self.significant(share * 100) + " %" }

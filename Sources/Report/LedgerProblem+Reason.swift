@@ -41,28 +41,29 @@ extension LedgerProblem {
     private var text: String {
         switch self {
         case .tooManyGaps(let streams):
-            "\(Words.count(streams)) streams had more gaps than the ledger keeps, so loss is not exact"
+            "\(Words.count(streams, "stream")) had more gaps than the ledger keeps, so loss is not exact"
         case .outOfMemory: "all streams together had more gaps than the ledger keeps"
         case .tooManyAudiences:
             "a publisher's topics reached more sets of subscribers than a message's header can name"
         case .damagedHeaders(let messages):
-            "\(Words.count(messages)) messages of this run came with a damaged header"
-        case .neverSent(let streams): "on \(Words.count(streams)) streams sequences arrived that were never sent"
+            "\(Words.count(messages, "message")) of this run came with a damaged header"
+        case .neverSent(let streams): "on \(Words.count(streams, "stream")) sequences arrived that were never sent"
         case .strayed(let streams):
-            "\(Words.count(streams)) subscriptions received from a publisher that does not feed them"
+            "\(Words.count(streams, "subscription")) received from a publisher that does not feed them"
         case .mixed(let streams):
-            "\(Words.count(streams)) streams were kept twice, or under another QoS than their publisher's"
+            "\(Words.count(streams, "stream")) \(streams == 1 ? "was" : "were") kept twice, or under another QoS than "
+                + "their publisher's"
         case .miscounted(let qos, let arrived, let inStreams):
-            "QoS \(qos): counted \(Words.count(arrived)) messages on arrival, "
+            "QoS \(qos): counted \(Words.count(arrived, "message")) on arrival, "
                 + "but the streams hold \(Words.count(inStreams))"
         case .unbalanced(let qos, let expected, let received, let lost, let outstanding):
             "QoS \(qos): expected \(Words.count(expected)) is not received \(Words.count(received)) + "
                 + "lost \(Words.count(lost)) + outstanding \(Words.count(outstanding))"
         case .durationsOfDuplicates(let messages):
-            "\(Words.count(messages)) messages arrived at members of one share group in different segments, "
+            "\(Words.count(messages, "message")) arrived at members of one share group in different segments, "
                 + "so delivery_duration holds their duplicates too"
         case .leftBehindDuplicates(let messages, let lost):
-            "\(Words.count(messages)) messages came to members of one share group in different segments, "
+            "\(Words.count(messages, "message")) came to members of one share group in different segments, "
                 + "so the \(Words.count(lost)) that are lost may have come when their subscribers had gone"
         case .leftEarly(let subscribers, let publishers, let nanoseconds):
             "subscribers of segment \(subscribers) left \(Words.decimal(Double(nanoseconds) / 1e9, digits: 3)) s before "

@@ -81,11 +81,9 @@ package struct Summary {
 
     /// `── sensors · mqtt · 98 of 100 clients up ──`.
     private func title(_ group: GroupRecord) -> String {
-        let clients = Human.count(UInt64(clamping: group.clients))
-        let words = group.up.map {
-            $0 == group.clients ? "\(clients) clients" : "\(Human.count(UInt64(clamping: $0))) of \(clients) clients up"
-        }
-        let parts = [group.name, group.protocolName, words ?? "\(clients) clients"]
+        let clients = Words.count(group.clients, "client")
+        let words = group.up.map { $0 == group.clients ? clients : "\(Words.count($0)) of \(clients) up" }
+        let parts = [group.name, group.protocolName, words ?? clients]
         return self.style.paint("── " + parts.joined(separator: " · ") + " ──", .bold)
     }
 

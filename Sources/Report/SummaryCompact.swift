@@ -32,7 +32,7 @@ extension Summary {
         }
     }
 
-    private static let fullQueue = "the listen queue of the server was full, and the kernel sent its SYNs again"
+    private static let fullQueue = "SYNs were sent again: the server's listen queue was full, or packets were lost"
 
     private func clientsLine(_ counts: SummaryCounts) -> [String] {
         let findings = self.record.findings
@@ -51,7 +51,7 @@ extension Summary {
         }
         let lost = counts.lostConnections.value
         let back = times("reconnect_duration", ["p50", "p99", "max"], [\.p50, \.p99, \.max]).map { " (\($0))" } ?? ""
-        let reconnects = counts.reconnects.value.flatMap { $0 > 0 ? "\(Human.number($0)) reconnects\(back)" : nil }
+        let reconnects = counts.reconnects.value.flatMap { $0 > 0 ? Human.counted($0, "reconnect") + back : nil }
         let tcp = self.record.metrics(named: "connect_duration").filter { $0.labels["phase"] == "tcp" }
         let slow = tcp.compactMap(\.duration?.p90).max().flatMap { $0 < 1 ? nil : Human.duration($0) }
         let versions = (self.record.tlsVersions ?? [:]).sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map {
@@ -63,7 +63,7 @@ extension Summary {
             "Clients",
             [
                 up, times("connect_duration", ["p99"], [\.p99]).map { "connect \($0)" },
-                lost.flatMap { $0 > 0 ? "\(Human.number($0)) connection\($0 == 1 ? "" : "s") lost" : nil }, reconnects,
+                lost.flatMap { $0 > 0 ? "\(Human.counted($0, "connection")) lost" : nil }, reconnects,
                 versions.isEmpty ? nil : versions.joined(separator: ", "),
                 findings?.clockErrorSeconds.map { "clocks agree to ±\(Human.duration($0))" },
             ]

@@ -76,7 +76,8 @@ extension XMPPConnectionEnd: CustomStringConvertible {
         case .malformed(let error): "the server's XML is wrong: \(error)"
         case .unexpected(let element, let state): "\(element) came in the state '\(state.words)', where it has no place"
         case .violation(_, let text): "the server broke a rule: \(text)"
-        case .handledCountTooHigh(let h, let sent): "the server acknowledged \(h) stanzas, but only \(sent) were sent"
+        case .handledCountTooHigh(let h, let sent):
+            "the server acknowledged \(h) stanza\(h == 1 ? "" : "s"), but only \(sent) \(sent == 1 ? "was" : "were") sent"
         case .unsendable(let error): "the stanza cannot be written as XML: \(error)"
         default: "the connection ended"
         }

@@ -1,3 +1,4 @@
+import Measurement
 import Report
 import Testing
 
@@ -28,6 +29,9 @@ struct HumanTests {
         arguments: [
             (Human.bytes(0), "0 B"), (Human.bytes(999), "999 B"), (Human.bytes(1200), "1.20 kB"),
             (Human.bytes(1_234_567_890), "1.23 GB"), (Human.rate(12_345.6), "12,346/s"), (Human.rate(0.25), "0.25/s"),
+            (Human.counted(1, "client"), "1 client"), (Human.counted(12_345, "client"), "12,345 clients"),
+            (Human.counted(0, "client"), "0 clients"), (Words.count(1, "stream"), "1 stream"),
+            (Words.count(28_232, "stream"), "28,232 streams"),
             (Human.rate(7), "7/s"), (Human.percent(0.0312), "3.12 %"), (Human.percent(1), "100 %"),
         ]
     )

@@ -12,6 +12,18 @@ struct LedgerReasonTests {
                 .tooManyGaps(streams: 1_200), "ledger-overflow",
                 "1,200 streams had more gaps than the ledger keeps, so loss is not exact", 1_200, 0
             ),
+            (
+                .tooManyGaps(streams: 1), "ledger-overflow",
+                "1 stream had more gaps than the ledger keeps, so loss is not exact", 1, 0
+            ),
+            (
+                .damagedHeaders(messages: 1), "ledger-foreign", "1 message of this run came with a damaged header", 1,
+                0
+            ),
+            (
+                .mixed(streams: 1), "ledger-mixed",
+                "1 stream was kept twice, or under another QoS than their publisher's", 1, 0
+            ),
             (.outOfMemory, "ledger-memory", "all streams together had more gaps than the ledger keeps", 1, 0),
             (
                 .damagedHeaders(messages: 3), "ledger-foreign", "3 messages of this run came with a damaged header", 3,

@@ -72,7 +72,7 @@ struct RowsTests {
             ),
             (
                 "a,b\n1,2\n\n3\n", "pub -t %{a}",
-                "pub: --rows: PATH:4: 1 cells for 2 columns; write each row like the first line"
+                "pub: --rows: PATH:4: 1 cell for 2 columns; write each row like the first line"
             ),
             ("a\n\"1\n2\"\n", "pub -t %{a}", "pub: --rows: PATH:2: a quote is left open; a cell ends on its line"),
             ("id\n1\n", "pub -t %{ids}/%i", "pub: -t: %{ids} is no column of --rows; did you mean %{id}? here are id"),

@@ -280,7 +280,7 @@ extension GeneratorAudit {
 
     private func exhausted(_ code: String, in connects: UInt64, _ what: String) -> Verdict.Reason? {
         guard connects > 0 else { return nil }
-        let text = "\(Words.count(connects)) connects found no free \(what)"
+        let text = "\(Words.count(connects, "connect")) found no free \(what)"
         return Verdict.Reason(code: code, text: text, measured: Double(connects), limit: 0)
     }
 

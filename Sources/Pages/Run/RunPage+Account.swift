@@ -26,7 +26,7 @@ extension RunPage {
         }
         if let error = findings.clockErrorSeconds { facts.append(("clocks agree to", "±\(Human.duration(error))")) }
         for (version, count) in (self.record.tlsVersions ?? [:]).sorted(by: { $0.key < $1.key }) {
-            facts.append((version, "\(Human.count(count)) connections"))
+            facts.append((version, Words.count(count, "connection")))
         }
         guard !facts.isEmpty else { return nil }
         return PageSection("figures", "Key figures", html: PageFigure.facts(facts))

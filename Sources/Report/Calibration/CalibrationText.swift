@@ -19,7 +19,7 @@ package enum CalibrationText {
 
     package static func line(_ limit: Calibration.Limit) -> String {
         let load =
-            limit.load.map { limit.varies == "clients" ? "\(Human.number($0)) clients" : Human.rate($0) } ?? "nothing"
+            limit.load.map { limit.varies == "clients" ? Human.counted($0, "client") : Human.rate($0) } ?? "nothing"
         let words =
             switch limit.kind {
             case "generator-limited": "\(load) held before the generator was the limit: \(limit.reason ?? "")"

@@ -145,7 +145,7 @@ struct FindingEvents {
                 let left =
                     whole >= count
                     ? "\(FindingWords.count(count, "client")) left"
-                    : "clients left \(Words.count(Int64(bounded: count))) times"
+                    : "clients left \(FindingWords.count(count, "time"))"
                 return ("\(left) by plan \(at)\(length)", false)
             }
     }

@@ -172,8 +172,7 @@ enum FindingWords {
 
     /// `1 message`, `12 messages`.
     static func count(_ number: Double, _ noun: String) -> String {
-        let whole = Int64(bounded: number.rounded())
-        return "\(Words.count(whole)) \(noun)\(whole == 1 ? "" : "s")"
+        Words.count(Int64(bounded: number.rounded()), noun)
     }
 
     /// A metric as a reader calls it: `delivery`, `acknowledgement`, `iq`.

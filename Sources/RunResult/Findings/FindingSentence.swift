@@ -160,7 +160,8 @@ struct FindingSentence {
         let answers = self.events.lanes.filter { $0.kind == .answers }
         let sent = answers.reduce(0) { $0 + $1.sent.reduce(0, +) }
         if !answers.isEmpty, sent > 0, answers.allSatisfy({ $0.done.allSatisfy { $0 == 0 } }) {
-            return ("no message was acknowledged: \(Words.count(Int64(bounded: sent))) were sent", nil)
+            let words = "\(Words.count(Int64(bounded: sent))) \(sent == 1 ? "was" : "were") sent"
+            return ("no message was acknowledged: \(words)", nil)
         }
         return self.isSilentSubscriber ? ("no message was received", nil) : nil
     }

@@ -114,7 +114,7 @@ final class CoordinateSession {
                 credentials: self.options.credentials ?? CoordinationCredentials(password: token ?? "")
             )
             var bound = CoordinatorPlace(host: place.host, port: UInt16(server.port))
-            let line = "waiting for \(self.options.segments) segments at \(bound.text)"
+            let line = "waiting for \(Words.count(self.options.segments, "segment")) at \(bound.text)"
             // A free port is known to nothing else, and neither is a token.
             if place.port == 0 { self.screen.announce(line) } else { self.screen.say(line) }
             if let token {

@@ -89,9 +89,9 @@ extension DoctorRecord {
     func text(of machines: Machines, _ style: TerminalStyle) -> String {
         let rate = self.load.rate.map { ", \(Human.rate($0))" } ?? ""
         let hosts = "\(Words.count(machines.hosts)) \(machines.hosts == 1 ? "host" : "hosts") like this one"
-        let clients = Words.count(self.load.clients ?? 0)
+        let clients = Words.count(self.load.clients ?? 0, "client")
         var lines = [
-            "\(hosts) · \(self.flags ?? "") of \(clients) clients\(rate) to \(self.load.targets.joined(separator: ","))",
+            "\(hosts) · \(self.flags ?? "") of \(clients)\(rate) to \(self.load.targets.joined(separator: ","))",
             "", "The largest share of a host:",
         ]
         lines += self.lines(style) + [""]

@@ -106,7 +106,8 @@ struct HostQuestion {
 
     private func words(_ groups: [any RunGroup]) -> String {
         let clients = groups.reduce(0) { $0 + $1.clients }
-        return "the load of \(clients) clients (\(groups.compactMap(\.name).joined(separator: ", ")))"
+        let names = groups.compactMap(\.name).joined(separator: ", ")
+        return "the load of \(clients) client\(clients == 1 ? "" : "s") (\(names))"
     }
 }
 

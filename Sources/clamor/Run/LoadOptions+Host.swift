@@ -115,9 +115,9 @@ extension LoadOptions {
     ///
     /// `own`: the clients of this process, which may be one of several segments.
     func loadWords(own: Int) -> String {
+        let others = "\(self.listeners) subscriber\(self.listeners == 1 ? "" : "s")"
         let flags =
-            self.listeners > 0 && self.operators > 0
-            ? "-c \(self.operators) with \(self.listeners) subscribers" : "-c \(self.clients)"
+            self.listeners > 0 && self.operators > 0 ? "-c \(self.operators) with \(others)" : "-c \(self.clients)"
         guard self.segment.part != nil else { return flags }
         return "\(flags), of which \(own) in segment \(self.part.index + 1)/\(self.part.count),"
     }

@@ -78,23 +78,24 @@ struct RunAccounts {
         var lines: [String] = []
         if let first = self.left.first {
             lines.append(
-                "\(Self.count(self.left.count)) that this run created \(Self.were(self.left.count)) not removed, "
-                    + "such as \(load.user(first.number).bare): \(first.words)"
+                "\(Words.count(self.left.count, "account")) that this run created \(Self.were(self.left.count)) not "
+                    + "removed, such as \(load.user(first.number).bare): \(first.words)"
             )
         }
         if let first = self.found.first {
             let (exist, they) = self.found.count == 1 ? ("exists", "it") : ("exist", "they")
             lines.append(
-                "\(Self.count(self.found.count)) \(exist), and \(Self.were(self.found.count)) not removed, such as "
-                    + "\(load.user(first).bare): the server did not answer, and said conflict when it was asked again; "
-                    + "whether \(they) \(Self.were(self.found.count)) created by this run is not known"
+                "\(Words.count(self.found.count, "account")) \(exist), and \(Self.were(self.found.count)) not removed, "
+                    + "such as \(load.user(first).bare): the server did not answer, and said conflict when it was asked "
+                    + "again; whether \(they) \(Self.were(self.found.count)) created by this run is not known"
             )
         }
         if let first = self.unknown.first {
             let again = self.wordsAgain.map { "; asked again: \($0)" } ?? ""
             lines.append(
-                "\(Self.count(self.unknown.count)) may have been created, and \(Self.were(self.unknown.count)) not removed, "
-                    + "such as \(load.user(first).bare): the server was asked, and did not answer\(again)"
+                "\(Words.count(self.unknown.count, "account")) may have been created, and "
+                    + "\(Self.were(self.unknown.count)) not removed, such as \(load.user(first).bare): the server was "
+                    + "asked, and did not answer\(again)"
             )
         }
         return lines
@@ -102,7 +103,7 @@ struct RunAccounts {
 
     /// Notes for the record.
     func notes(_ load: XMPPLoad) -> [Verdict.Reason] {
-        var parts = ["\(Self.count(self.created.count)) created"]
+        var parts = ["\(Words.count(self.created.count, "account")) created"]
         if let seconds = self.secondsBefore {
             parts[0] += " before the run in \(Human.duration(seconds)), which is in no other figure"
         }
@@ -121,8 +122,5 @@ struct RunAccounts {
             + self.lines(load).map { Verdict.Reason(code: "accounts-left", text: $0) }
     }
 
-    private static func count(_ count: Int) -> String {
-        "\(Human.count(UInt64(count))) account\(count == 1 ? "" : "s")"
-    }
     private static func were(_ count: Int) -> String { count == 1 ? "was" : "were" }
 }

@@ -1,7 +1,6 @@
 import LoadEngine
 import Measurement
 import NIOCore
-import Report
 import Transport
 import Workloads
 
@@ -76,8 +75,7 @@ extension XMPPGroup {
         _ setting: RunSetting
     ) async -> AccountPass.Outcome {
         let before = ProcessFacts.read(countingDescriptors: false).cpuNanoseconds ?? 0
-        let count = "\(Human.count(UInt64(numbers.count))) account\(numbers.count == 1 ? "" : "s")"
-        self.screen.show("  \(occasion.heading) \(count)\n")
+        self.screen.show("  \(occasion.heading) \(Words.count(numbers.count, "account"))\n")
         let outcome = await self.pass(occasion, load, numbers, setting).perform(setting.signals)
         self.cpuBeside += (ProcessFacts.read(countingDescriptors: false).cpuNanoseconds ?? 0) - before
         return outcome

@@ -26,7 +26,7 @@ extension LiveBoard {
         }
         if let lost = self.lostConnections { parts.append(lost) }
         if let count = self.total("reconnects") {
-            parts.append(BoardLine("\(Human.number(count)) reconnects", count > 0 ? nil : .dim))
+            parts.append(BoardLine(Human.counted(count, "reconnect"), count > 0 ? nil : .dim))
         }
         rows.add(Self.titled("Clients", parts, width: width), .clients, then: .reason)
         let up = self.history({ $1 }) { $0.clientsUp }

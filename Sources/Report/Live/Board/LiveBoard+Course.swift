@@ -57,7 +57,7 @@ extension LiveBoard {
         let passed = self.run.stages.last.map { Self.clock($0.durationSeconds) } ?? ""
         let most = self.run.course.drainSeconds
         let awaited =
-            self.outstanding.map { "waits for \(Human.number($0)) outstanding messages" }
+            self.outstanding.map { "waits for \(Human.counted($0, "outstanding message"))" }
             ?? "waits for what is under way"
         return Self.title("drain").adding(
             BoardLine(awaited + (most > 0 ? " · \(passed) of at most \(Self.clock(most))" : " · \(passed)"))

@@ -88,7 +88,7 @@ extension LiveBoard {
             parts.append(part)
         }
         if let bytes = sum("server_memory_bytes") { parts.append(BoardLine(Human.bytes(bytes))) }
-        if let count = sum("server_descriptors") { parts.append(BoardLine("\(Human.number(count)) descriptors")) }
+        if let count = sum("server_descriptors") { parts.append(BoardLine(Human.counted(count, "descriptor"))) }
         return parts
     }
 

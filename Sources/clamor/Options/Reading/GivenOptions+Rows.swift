@@ -32,7 +32,7 @@ extension GivenOptions {
             } else if row.count != columns.count {
                 return self.refuse(
                     \.rows,
-                    "\(path):\(index + 1): \(row.count) cells for \(columns.count) columns; write each row like the first line"
+                    "\(path):\(index + 1): \(Words.count(row.count, "cell")) for \(Words.count(columns.count, "column")); write each row like the first line"
                 )
             } else {
                 cells += row.map { Array($0.utf8) }
