@@ -40,13 +40,16 @@ struct FaultPlanTests {
             ("drop -1%", "drop: '-1%' is not a share above 0%; write it like 0.1%"),
             ("duplicate 0", "duplicate: '0' is not a whole number of 1 or more; write it like 100"),
             ("reorder x", "reorder: 'x' is not a whole number of 1 or more; write it like 100"),
-            ("delay 5", "delay: '5' is not a time above 0 in one unit; write it like 5ms or 90s"),
-            ("delay 0ms", "delay: '0ms' is not a time above 0 in one unit; write it like 5ms or 90s"),
+            ("delay 5", "delay: '5' is not a time above 0; write it like 5ms or 1m30s"),
+            ("delay 0ms", "delay: '0ms' is not a time above 0; write it like 5ms or 1m30s"),
             ("delay-every 2", "delay-every: says which messages are delayed, not how long; add a delay"),
-            ("stall 2s", "stall: '2s' is not LENGTH@AFTER, each a time in one unit; write it like 2s@10s"),
+            ("delay 0", "delay: '0' is not a time above 0; write it like 5ms or 1m30s"),
+            ("delay 1m30", "delay: '1m30' is not a time above 0; write it like 5ms or 1m30s"),
+            ("delay 366d", "delay: '366d' is not a time above 0; write it like 5ms or 1m30s"),
+            ("stall 2s", "stall: '2s' is not LENGTH@AFTER, each a time; write it like 2s@10s"),
             (
                 "disconnect-every nans",
-                "disconnect-every: 'nans' is not a time above 0 in one unit; write it like 5ms or 90s"
+                "disconnect-every: 'nans' is not a time above 0; write it like 5ms or 1m30s"
             ),
             ("max-rate 0/s", "max-rate: '0/s' is not a rate above 0, at most 1000000000/s; write it like 1000/s"),
             ("fragment 7-1", "fragment: '7-1' is not a range of 1 to 65536 bytes; write it like 1-7"),
@@ -61,6 +64,20 @@ struct FaultPlanTests {
     func refuses(_ line: String, _ message: String) {
         let error = #expect(throws: FaultPlanError.self) { try FaultPlan.parse(line: line) }
         #expect(error?.description == message)
+    }
+
+    @Test(
+        "a time has one unit or several",
+        arguments: [
+            ("5ms", .milliseconds(5)), ("1.5s", .milliseconds(1_500)), ("1m30s", .seconds(90)),
+            ("1h0.5m10ms", .milliseconds(3_630_010)), ("365d", .hours(8_760)), ("7µs", .microseconds(7)),
+        ] as [(String, TimeAmount)]
+    )
+    func times(_ text: String, _ expected: TimeAmount) throws {
+        #expect(try FaultPlan.parse(line: "delay \(text)").delay == expected)
+        #expect(
+            try FaultPlan.parse(line: "stall \(text)@0").stall == FaultStall(length: expected, after: .zero)
+        )
     }
 
     @Test("every wrong value of several is named")

@@ -1,5 +1,7 @@
 import EmbeddedBroker
+import FaultInjection
 import Foundation
+import NIOCore
 import SASL
 import TestSupport
 import Testing
@@ -123,8 +125,8 @@ struct BrokerOptionsTests {
 
     /// Values that the command line took in `--broker` and the broker then refused, and others.
     static let faults = [
-        "--drop 0%", "--drop 2", "--drop x%", "--duplicate 0", "--reorder 1.5", "--delay 1m30s", "--delay 5",
-        "--delay 1ms --delay-every 0", "--delay-every 2", "--stall 2s", "--stall 2s@0", "--stall 1m30s@1s",
+        "--drop 0%", "--drop 2", "--drop x%", "--duplicate 0", "--reorder 1.5", "--delay 1m30", "--delay 5",
+        "--delay 1ms --delay-every 0", "--delay-every 2", "--stall 2s", "--stall 0@2s", "--stall 1m30s@1",
         "--disconnect-every 0s", "--max-rate 0/s", "--max-rate 2000000000/s", "--fragment 1-100000", "--fragment 7-1",
         "--refuse 7", "--refuse 0", "--refuse 0x100", "--drop 1", "--drop 1 --refuse 7", "--drop",
     ]
@@ -152,6 +154,14 @@ struct BrokerOptionsTests {
             }
             #expect(lines[0] == "clamor broker: --\(try #require(error))", "\(line)")
         }
+    }
+
+    @Test("a time is read as that of any other option", arguments: ["5ms", "1m30s", "1.5h", "0.25s", "1d2h3m4s5ms"])
+    func times(_ text: String) throws {
+        let faults = try #require(self.broker(["--delay", text, "--stall", "\(text)@\(text)"])?.faults)
+        let time = TimeAmount.nanoseconds(try DurationText.parse(text))
+        #expect(faults.delay == time)
+        #expect(faults.stall == FaultStall(length: time, after: time))
     }
 
     @Test("SCRAM wants users on the other side too")

@@ -7,6 +7,9 @@ import clamor
 struct ScenarioFileRefusalTests {
     typealias Wrong = ScenarioRefusalTests.Wrong
 
+    private static let noSession =
+        "offline is for MQTT subscribers with connect: { clean: false, session_expiry: 10m }, whose sessions are kept, "
+        + "and no group has any; add one, or leave offline out"
     private static let stageExample = "write it like { name: peak, for: 2m, load: 100% }"
     private static let shapes = "write { from: 100/s, to: 5000/s } or { steps: [1000/s, 2000/s], every: 30s }"
 
@@ -184,7 +187,12 @@ struct ScenarioFileRefusalTests {
         Self.stages(
             "an absence without kept sessions",
             "\n  - { name: a, for: 1s, offline: true }",
-            "3:3: stages: offline is for subscribers whose sessions are kept, and no group has any; give one of them connect: { clean: false, session_expiry: 10m }"
+            "3:3: stages: \(Self.noSession)"
+        ),
+        Wrong(
+            "an absence of users of XMPP",
+            "groups: { a: { jid: u@x, password: p } }\nstages: [{ name: a, for: 1s, offline: 50% }]\n",
+            "2:9: stages: \(Self.noSession)"
         ),
         Wrong(
             "an absence that no session lasts",

@@ -266,6 +266,21 @@ struct ScenarioRefusalTests {
             "2:28: a.jid is of XMPP groups, and this one speaks MQTT; leave it out, or change its target"
         ),
         Wrong(
+            "a key of XMPP where the file's target is of MQTT",
+            "target: mqtts://b\ngroups:\n  a: { tls: { ca_file: x }, connect: { protocol: 4 } }\n",
+            "3:8: a.tls is of XMPP groups, and this one speaks MQTT; leave it out, or change its target"
+        ),
+        Wrong(
+            "an operation of XMPP where the file's target is of MQTT",
+            "target: embedded\ngroups:\n  a: { ping: {}, clients: 2 }\n",
+            "3:8: a.ping is of XMPP groups, and this one speaks MQTT; leave it out, or change its target"
+        ),
+        Wrong(
+            "a churn that hears the group's own messages",
+            "groups:\n  a: { publish: { topic: b }, subscription_churn: 9/s, subscription_churn_filter: b }\n",
+            "2:3: a: filter 'b' of the subscription churn matches this run's topics 'b', and messages would come twice; give another"
+        ),
+        Wrong(
             "publishing over XMPP",
             "groups:\n  a: { target: \"xmpp://b\", \(who), publish: { rate: 1/s } }\n",
             "2:53: a.publish is of MQTT groups, and this one speaks XMPP; leave it out, or change its target"
@@ -354,13 +369,39 @@ struct ScenarioRefusalTests {
             "duration: x\ngroups:\n  a: { clients: 0, topic: t }\n  b: { connect: { rate: 0/s } }\n",
             "1:11: duration: 'x' is not a duration; write it like 10s, 250ms or 2m",
             "3:17: a.clients: '0' is not a whole number of 1 to 10000000",
-            "3:20: a: unknown key 'topic'; here are target, broker, raw, clients, start_number, prefix, short_ids, client_id, rows, username, password, password_file, connect, reconnect, reconnect_period, churn, storm, subscription_churn, subscription_churn_filter, validate, auth, group_id, instance_id, token_file, ssl, ca_file, cert_file, key_file, insecure, pin, psk, psk_file, tls_version, ciphers, alpn, sni, ws, path, headers, proxy_protocol, will, template",
+            "3:20: a: unknown key 'topic'; here are target, broker, raw, clients, start_number, prefix, short_ids, client_id, rows, username, password, password_file, connect, reconnect, reconnect_period, churn, storm, subscription_churn, subscription_churn_filter, validate, auth, group_id, instance_id, token_file, ssl, ca_file, cert_file, key_file, insecure, pin, psk, psk_file, tls_version, ciphers, alpn, sni, ws, path, headers, subprotocol, proxy_protocol, will, template",
             "4:25: b.connect.rate: '0/s' is not above 0; leave it out for no limit"
         ),
     ]
 
     @Test("each problem names line, column, what was wrong and what would be right", arguments: wrongs)
     func refusal(_ wrong: Wrong) throws { try wrong.check() }
+
+    /// The names of options of `pub` that are no keys of its groups, and the keys.
+    static let optionNames = CommandName.pub.groupKeys.flatMap { key, spec -> [(String, String, String)] in
+        let known = Set(CommandName.pub.groupKeys.compactMap { $0.key.split(separator: ".").first.map(String.init) })
+        let words = spec.allNames.filter { $0.hasPrefix("--") }.map { String($0.dropFirst(2)) }
+        // That one is a key of XMPP groups.
+        return words.filter { !known.contains($0) && $0 != "message" }.map { ("\($0): x", $0, key) }
+    }
+
+    @Test(
+        "an option's name that is written as a key is answered with the key",
+        arguments: optionNames + [
+            ("--cacertfile: x", "--cacertfile", "ca_file"), ("c: 5", "c", "clients"),
+            ("connect: { keepalive: 60s }", "keepalive", "keep_alive"),
+            ("connect: { connrate: 5/s }", "connrate", "rate"), ("will: { will-qos: 1 }", "will-qos", "qos"),
+        ]
+    )
+    func optionName(_ text: String, _ word: String, _ key: String) throws {
+        let file = try ScenarioFile("groups:\n  a: { publish: {}, \(text) }\n")
+        guard case .wrong(let lines) = file.parsed() else {
+            Issue.record("is taken")
+            return
+        }
+        #expect(lines.count == 1)
+        #expect(lines.first?.contains(" unknown key '\(word)'; did you mean \(key)? here are ") == true, "\(lines)")
+    }
 
     @Test("a file that is not there is refused as an input, not as a scenario")
     func missing() {

@@ -112,14 +112,14 @@ extension FaultPlan {
             }
         case "delay", "disconnect-every":
             guard let time = FaultValue.time(value), time > .zero else {
-                return "'\(value)' is not a time above 0 in one unit; write it like 5ms or 90s"
+                return "'\(value)' is not a time above 0; write it like 5ms or 1m30s"
             }
             if name == "delay" { self.delay = time } else { self.disconnectEvery = time }
         case "stall":
             let parts = value.split(separator: "@", omittingEmptySubsequences: false)
             guard parts.count == 2, let length = FaultValue.time(String(parts[0])), length > .zero,
                 let after = FaultValue.time(String(parts[1]))
-            else { return "'\(value)' is not LENGTH@AFTER, each a time in one unit; write it like 2s@10s" }
+            else { return "'\(value)' is not LENGTH@AFTER, each a time; write it like 2s@10s" }
             self.stall = FaultStall(length: length, after: after)
         case "max-rate":
             guard let rate = FaultValue.rate(value) else {
@@ -143,15 +143,21 @@ extension FaultPlan {
 
 /// Parsers of fault values; nil for invalid text.
 enum FaultValue {
+    /// As the options of all commands are read: `5ms`, `1m30s`, 0; a year at most.
     static func time(_ text: String) -> TimeAmount? {
-        // Longest suffixes first: `ms` ends in `s`.
-        let units: [(String, Double)] = [
-            ("ns", 1), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 60e9), ("h", 3600e9),
+        let units: [Substring: Double] = [
+            "ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "h": 3_600e9, "d": 86_400e9,
         ]
-        guard let (unit, factor) = units.first(where: { text.hasSuffix($0.0) }) else { return nil }
-        guard let number = Self.number(text.dropLast(unit.count)) else { return nil }
-        let nanoseconds = (number * factor).rounded()
-        return nanoseconds < 1e18 ? .nanoseconds(Int64(nanoseconds)) : nil
+        var total = 0.0
+        var rest = text == "0" ? "0s" : text[...]
+        repeat {
+            let number = rest.prefix { $0.isNumber || $0 == "." }
+            let unit = rest[number.endIndex...].prefix { !$0.isNumber && $0 != "." }
+            guard let value = Self.number(number), let factor = units[unit] else { return nil }
+            total += value * factor
+            rest = rest[unit.endIndex...]
+        } while !rest.isEmpty
+        return total <= 365 * 86_400e9 ? .nanoseconds(Int64(total.rounded())) : nil
     }
 
     static func share(_ text: String) -> UInt64? {

@@ -46,7 +46,7 @@ extension ScenarioOptions {
             self.common.loadLength.map { DurationText.text($0 - warmup) + " measured" } ?? "until SIGINT"
         let bridged = self.bridged ? ", targets bridged" : ""
         var lines = [
-            "\(self.name): \(Self.count(self.groups.count, "group")), \(Self.count(clients, "client")), \(duration), "
+            "\(self.name): \(Words.count(self.groups.count, "group")), \(Words.count(clients, "client")), \(duration), "
                 + "warm-up \(DurationText.text(warmup)), drain up to \(DurationText.text(self.common.drain))" + bridged
         ]
         for group in self.groups {
@@ -73,7 +73,7 @@ extension ScenarioOptions {
         let named = Set(stage.turnouts.map(\.group))
         let words = groups.filter { named.isEmpty || named.contains($0.name) }.map { group in
             let all = group.options.members
-            let count = "\(stage.of(group: group.name).clients.present(of: all)) of \(Self.count(all, "client"))"
+            let count = "\(stage.of(group: group.name).clients.present(of: all)) of \(Words.count(all, "client"))"
             return groups.count == 1 ? count : "\(count) of \(group.name)"
         }
         return words.joined(separator: " and ") + " take part"
@@ -81,15 +81,11 @@ extension ScenarioOptions {
 
     private static func percent(_ share: Double) -> String { "\(Human.number(share * 100))%" }
 
-    private static func count(_ number: Int, _ word: String) -> String {
-        "\(Human.count(UInt64(number))) \(word)\(number == 1 ? "" : "s")"
-    }
-
     private static func clients(_ group: ScenarioGroup) -> String {
         let options = group.options
         return options.operators > 0 && options.listeners > 0
-            ? "\(self.count(options.operators, "publisher")) and \(self.count(options.listeners, "subscriber"))"
-            : self.count(options.clients, "client")
+            ? "\(Words.count(options.operators, "publisher")) and \(Words.count(options.listeners, "subscriber"))"
+            : Words.count(options.clients, "client")
     }
 
     private static func targets(_ group: ScenarioGroup) -> String {

@@ -97,16 +97,16 @@ extension ScenarioReader {
 
     // MARK: - What it speaks, and what it does
 
-    /// By its own target, else by its keys, else by the target of the file; and the target that is then meant.
+    /// By its own target, else by users of XMPP, else by the target of the file, else by its keys; and the target that
+    /// is then meant.
     private func speech(_ given: [Entry]) -> (Speech, ScenarioValue?) {
         let own = given.first { $0.path == "target" }?.value
         let shared = self.target.flatMap(Self.scheme)
-        var speech = own.flatMap(Self.scheme)
-        if speech == nil {
-            // Keys that only one of them has; where they disagree, the first decides and the others are refused.
-            speech = given.lazy.map { self.keys.owners(of: $0.path) }.first { $0.count == 1 }?.first
-        }
-        let spoken = speech ?? shared ?? .mqtt
+        // Without a server of their own, DNS has that of these users.
+        let users: Speech? = given.contains { ["jid", "users"].contains($0.path) } ? .xmpp : nil
+        // Keys that only one of them has; where they disagree, the first decides and the others are refused.
+        let keys = given.lazy.map { self.keys.owners(of: $0.path) }.first { $0.count == 1 }?.first
+        let spoken = own.flatMap(Self.scheme) ?? users ?? shared ?? keys ?? .mqtt
         return (spoken, own ?? (shared == spoken || shared == nil ? self.target : nil))
     }
 

@@ -175,8 +175,8 @@ extension ScenarioReader {
         if away.isEmpty, self.problems.isEmpty {
             self.report(
                 stages.place,
-                "stages: offline is for subscribers whose sessions are kept, and no group has any; give one of them "
-                    + "connect: { clean: false, session_expiry: 10m }"
+                "stages: offline is for MQTT subscribers with connect: { clean: false, session_expiry: 10m }, whose sessions "
+                    + "are kept, and no group has any; add one, or leave offline out"
             )
         }
         for (group, sources) in away {
@@ -215,10 +215,11 @@ extension ScenarioReader {
     }
 
     private mutating func check(_ count: Int, of group: ScenarioGroup, _ place: ScenarioPlace) {
-        guard count > group.options.members else { return }
+        let members = group.options.members
+        guard count > members else { return }
         self.report(
             place,
-            "stages.clients: \(group.name) has \(group.options.members) clients, and \(count) are more; write fewer, "
+            "stages.clients: \(group.name) has \(members) client\(members == 1 ? "" : "s"), and \(count) are more; write fewer, "
                 + "or raise \(group.name).clients"
         )
     }

@@ -191,9 +191,21 @@ package struct ScenarioReader {
 
     /// The problem of an unknown key, with the known ones.
     func unknown(_ key: String, known: [String]) -> String {
-        Self.laterKeys.contains(key)
-            ? "'\(key)' is not in this build; here it knows \(known.joined(separator: ", "))"
-            : "unknown key '\(key)'; \(NearestName.question(key, in: known))here are \(known.joined(separator: ", "))"
+        let names = known.joined(separator: ", ")
+        if Self.laterKeys.contains(key) { return "'\(key)' is not in this build; here it knows \(names)" }
+        let question =
+            Self.key(ofOption: key, among: known).map { "did you mean \($0)? " } ?? NearestName.question(key, in: known)
+        return "unknown key '\(key)'; \(question)here are \(names)"
+    }
+
+    /// The key of an option whose name was written as a key: `ca_file` of `--cacertfile`, here or in a section.
+    private static func key(ofOption name: String, among known: [String]) -> String? {
+        let plain = { (name: String) in String(name.drop { $0 == "-" }).replacing("_", with: "-") }
+        let section = CommandName.allCases.compactMap(\.section).first { known.contains($0) } ?? "*"
+        let keys = OptionTable.all.filter { $0.allNames.contains { plain($0) == plain(name) } }.compactMap(\.key)
+            .map { $0.replacing("*", with: section).split(separator: ".").map(String.init) }
+        let own = keys.compactMap(\.last).first { known.contains($0) }
+        return own ?? keys.first { known.contains($0[0]) }?.joined(separator: ".")
     }
 
     /// Phases, generator and results: the command line's, else the file's.
