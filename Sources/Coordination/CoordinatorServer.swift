@@ -121,6 +121,7 @@ package final class CoordinatorServer: Sendable {
         configuration.version = .v5
         configuration.clientID = own.user
         configuration.receiveMaximum = 1_024
+        configuration.maximumPacketSize = UInt32(Self.mostBytes)
         // Both ends are in this process, which may be stopped for a while.
         configuration.keepAlive = 0
         configuration.limits.inbox = 8_192

@@ -55,21 +55,17 @@ package final class MQTTConnection {
         client: Int,
         loop: LoopContext,
         session: UnsafeMutablePointer<MQTTSession>,
-        maximumPacketSize: Int?,
         observer: any MQTTConnectionObserver
     ) {
         self.client = client
         self.loop = loop
         self.session = session
         self.observer = observer
-        self.isCareful = session.pointee.options.isCareful
+        let options = session.pointee.options
+        self.isCareful = options.isCareful
         self.decoder = .allocate(capacity: 1)
-        self.decoder.initialize(
-            to: PacketDecoder(
-                role: .client(session.pointee.options.version),
-                maximumPacketSize: maximumPacketSize ?? 268_435_460
-            )
-        )
+        let limit = options.maximumPacketSize ?? PacketProblem.largestPacket
+        self.decoder.initialize(to: PacketDecoder(connection: .client(options.version), maximumPacketSize: limit))
     }
 
     deinit {

@@ -16,7 +16,7 @@ extension DecodeError: CustomStringConvertible {
         case .dupAtQoS0: "a PUBLISH packet with DUP at QoS 0"
         case .remainingLengthTooLong: "a remaining length of more than four bytes"
         case .remainingLengthNotMinimal: "a remaining length that is not in its shortest form"
-        case .packetTooLarge(let size): "a packet of \(size) bytes, which is larger than the receiver allows"
+        case .packetTooLarge(let size): "a packet of \(size) bytes, above the maximum packet size"
         case .truncated: "a packet that ends inside a field"
         case .trailingBytes(let count): "\(count) byte\(count == 1 ? "" : "s") after the last field of a packet"
         case .packetIDZero: "a packet identifier of 0"

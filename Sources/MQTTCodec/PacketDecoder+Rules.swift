@@ -126,6 +126,8 @@ extension PacketDecoder {
     ) throws(DecodeError) -> Packet {
         var reader = self.reader(body)
         let version = self.version
+        // CONNECT and CONNACK.
+        if first >> 4 <= 2 { self.maximumPacketSize = max(self.maximumPacketSize, self.laterMaximum) }
         switch PacketType(rawValue: first >> 4) {
         case .connect:
             // Known from here on, so that the answer to a broken CONNECT has the form of its version.

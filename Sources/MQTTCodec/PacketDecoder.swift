@@ -24,6 +24,8 @@ public struct PacketDecoder: ~Copyable {
     /// The largest packet, fixed header included; larger ones are refused when their length is known.
     @usableFromInline
     package var maximumPacketSize: Int
+    /// The same once CONNECT or CONNACK has come; 0 if these have no limit of their own.
+    var laterMaximum = 0
     /// Decoded so far.
     @usableFromInline
     package internal(set) var packets: UInt64 = 0
@@ -40,7 +42,14 @@ public struct PacketDecoder: ~Copyable {
     @usableFromInline
     var carry = Carry()
 
-    package init(role: Role, maximumPacketSize: Int = 268_435_460) {
+    /// The largest packet that connections take unless more is requested.
+    package static let usualMaximum = 1 << 20
+    /// The largest packet of a peer whose CONNECT or CONNACK has not come yet.
+    ///
+    /// A field has 65,535 bytes at most: five are CONNECT's payload (§3.1.3), six are properties of CONNACK (§3.2.2.3).
+    package static let firstMaximum = 1 << 19
+
+    package init(role: Role, maximumPacketSize: Int = PacketProblem.largestPacket) {
         self.maximumPacketSize = maximumPacketSize
         switch role {
         case .client(let version):
@@ -51,6 +60,12 @@ public struct PacketDecoder: ~Copyable {
             self.isServer = true
         }
         self.awaitsConnect = self.isServer
+    }
+
+    /// Of a connection: CONNECT or CONNACK has to come before larger packets are taken.
+    package init(connection role: Role, maximumPacketSize: Int) {
+        self.init(role: role, maximumPacketSize: min(maximumPacketSize, Self.firstMaximum))
+        self.laterMaximum = maximumPacketSize
     }
 
     /// Whether all bytes so far were whole packets.

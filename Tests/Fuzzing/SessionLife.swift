@@ -73,7 +73,6 @@ final class SessionLife {
             client: 1,
             loop: self.context,
             session: self.session,
-            maximumPacketSize: self.options.maximumPacketSize,
             observer: self.observer
         )
         do {

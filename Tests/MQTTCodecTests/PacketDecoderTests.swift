@@ -77,6 +77,35 @@ struct PacketDecoderTests {
         #expect(packets.count == 1)
     }
 
+    @Test("of a connection takes 512 KiB before CONNECT or CONNACK, and its own limit behind it")
+    func firstPacket() throws {
+        for (role, head) in [(.client(.v311), "20"), (.client(.v5), "20"), (.server, "10")]
+            as [(PacketDecoder.Role, String)]
+        {
+            let most = outcome(PacketDecoder(connection: role, maximumPacketSize: 1 << 20), [hex("\(head) FCFF1F")])
+            #expect(most.error == nil)
+            let more = outcome(PacketDecoder(connection: role, maximumPacketSize: 1 << 20), [hex("\(head) FDFF1F")])
+            #expect(more.error == .packetTooLarge(size: 524_289))
+            // A lower limit counts from the first packet on.
+            let low = outcome(PacketDecoder(connection: role, maximumPacketSize: 100), [hex("\(head) 63")])
+            #expect(low.error == .packetTooLarge(size: 101))
+        }
+        let firsts: [(PacketDecoder.Role, String)] = [
+            (.client(.v5), "20 03 0000 00"), (.server, "100d 0004 4d515454 05 02 003c 00 0000"),
+        ]
+        for (role, first) in firsts {
+            // 1 MiB, and one byte more.
+            for (second, error) in [("30 FCFF3F", nil), ("30 FDFF3F", .packetTooLarge(size: 1_048_577))]
+                as [(String, DecodeError?)]
+            {
+                let decoder = PacketDecoder(connection: role, maximumPacketSize: 1 << 20)
+                let result = outcome(decoder, [hex(first), hex(second)])
+                #expect(result.packets.count == 1)
+                #expect(result.error == error)
+            }
+        }
+    }
+
     @Test("accepts a length of 268,435,455, and refuses a fifth length byte (§1.5.5)")
     func fifthLengthByte() throws {
         var decoder = PacketDecoder(role: .client(.v5))

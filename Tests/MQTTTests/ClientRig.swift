@@ -65,7 +65,8 @@ extension MQTTClient {
 
 /// The bytes of a CONNECT that a configuration leads to.
 func connectBytes(_ configuration: MQTTClientConfiguration) -> [UInt8] {
-    wire(
+    let limit: Properties = [.maximumPacketSize(configuration.maximumPacketSize ?? 1_048_576)]
+    return wire(
         .connect(
             Connect(
                 version: configuration.version,
@@ -74,7 +75,8 @@ func connectBytes(_ configuration: MQTTClientConfiguration) -> [UInt8] {
                 keepAlive: configuration.keepAlive,
                 username: nil,
                 password: nil,
-                will: configuration.will
+                will: configuration.will,
+                properties: configuration.version == .v5 ? limit : Properties()
             )
         ),
         version: configuration.version

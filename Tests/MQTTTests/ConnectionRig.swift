@@ -27,7 +27,6 @@ final class ConnectionRig {
             client: 3,
             loop: self.context,
             session: self.place.pointer,
-            maximumPacketSize: options.maximumPacketSize,
             observer: self.observer
         )
         try self.channel.pipeline.syncOperations.addHandler(self.connection)

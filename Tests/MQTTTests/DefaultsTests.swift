@@ -74,10 +74,10 @@ struct DefaultsTests {
     }
 
     @Test(
-        "[MQTT-3.1.0-1] [MQTT-3.1.2-1] the CONNECT, to the byte: name and level of the version, no property",
+        "[MQTT-3.1.0-1] [MQTT-3.1.2-1] the CONNECT, to the byte: name and level of the version, 1 MiB as limit",
         arguments: [
             (.v31, "100F 0006 4D5149736470 03 02 003C 0001 63"), (.v311, "100D 0004 4D515454 04 02 003C 0001 63"),
-            (.v5, "100E 0004 4D515454 05 02 003C 00 0001 63"),
+            (.v5, "1013 0004 4D515454 05 02 003C 05 2700100000 0001 63"),
         ] as [(ProtocolVersion, String)]
     )
     func connect(_ version: ProtocolVersion, _ bytes: String) async throws {

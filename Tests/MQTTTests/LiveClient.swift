@@ -39,7 +39,6 @@ final class LiveClient: Sendable {
                 client: 0,
                 loop: context,
                 session: session,
-                maximumPacketSize: nil,
                 observer: observer
             )
             let connector = TCPConnector(

@@ -453,7 +453,6 @@ struct MQTTConnectionTests {
             client: 3,
             loop: rig.context,
             session: rig.session,
-            maximumPacketSize: nil,
             observer: observer
         )
         try channel.pipeline.syncOperations.addHandler(connection)

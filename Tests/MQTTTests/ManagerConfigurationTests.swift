@@ -73,6 +73,7 @@ struct ManagerConfigurationTests {
             #expect(configuration.keepAlive == 77 && configuration.clientID == "one")
             var properties = Properties()
             properties.append(.sessionExpiryInterval(9))
+            properties.append(.maximumPacketSize(1_048_576))
             let expected = Connect(
                 version: .v5,
                 clientID: "one",

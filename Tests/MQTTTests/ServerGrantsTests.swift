@@ -149,7 +149,7 @@ struct ServerGrantsTests {
         let says: Properties = [.sessionExpiryInterval(7), .reasonString("bye"), .userProperty("k", "v")]
         let goodbye = wire(.disconnect(Disconnect(reason: .disconnectWithWillMessage, properties: says)))
         var connect = Connect(version: .v5, clientID: "c", keepAlive: 60)
-        connect.properties = [.sessionExpiryInterval(90)]
+        connect.properties = [.sessionExpiryInterval(90), .maximumPacketSize(1_048_576)]
         let script: [ScriptedPeer.Step] = [
             .expect(wire(.connect(connect))), .send(wire(.connAck(ConnAck()))), .expectCount(65_542),
             .expect(goodbye), .halfClose,

@@ -172,13 +172,7 @@ extension ClientCore {
     }
 
     func makeConnection() -> MQTTConnection {
-        let connection = MQTTConnection(
-            client: self.epoch,
-            loop: self.context,
-            session: self.session,
-            maximumPacketSize: self.configuration.maximumPacketSize.map { Int($0) },
-            observer: self
-        )
+        let connection = MQTTConnection(client: self.epoch, loop: self.context, session: self.session, observer: self)
         self.connection = connection
         return connection
     }

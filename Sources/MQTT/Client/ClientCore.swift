@@ -297,7 +297,7 @@ extension MQTTClientConfiguration {
             window: min(max(self.limits.window, 1), 65_535),
             ackTimeout: TimeAmount(self.timeouts.acknowledgement),
             pingTimeout: TimeAmount(self.timeouts.ping),
-            maximumPacketSize: self.maximumPacketSize.map { Int($0) },
+            maximumPacketSize: self.maximumPacketSize.map { Int($0) } ?? PacketDecoder.usualMaximum,
             receiveMaximum: self.receiveMaximum,
             topicAliasMaximum: self.topicAliasMaximum,
             requestsResponseInformation: self.requestsResponseInformation,

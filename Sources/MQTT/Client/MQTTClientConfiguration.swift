@@ -63,7 +63,7 @@ public struct MQTTClientConfiguration: Sendable {
     ///
     /// One more message ends the connection with reason 0x93.
     public var receiveMaximum: UInt16?
-    /// The largest accepted packet in bytes; a larger one ends the connection with reason 0x95.
+    /// The largest accepted packet in bytes; `nil`: 1 MiB, always 512 KiB for CONNACK; a larger one is refused with 0x95.
     public var maximumPacketSize: UInt32?
     /// The largest topic alias that the server may use; MQTT 5 only.
     public var topicAliasMaximum: UInt16 = 0

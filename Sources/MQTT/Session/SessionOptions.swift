@@ -28,7 +28,7 @@ package final class SessionOptions: Sendable {
     package let ackTimeout: TimeAmount
     /// PINGRESP timeout; the keep-alive itself if that is shorter.
     package let pingTimeout: TimeAmount
-    /// Largest accepted packet in bytes; sent in MQTT 5 if it is below the protocol's own limit.
+    /// Largest accepted packet in bytes, sent in MQTT 5; `nil` is the protocol's own limit.
     package let maximumPacketSize: Int?
     /// Unacknowledged messages at QoS 1 and 2 that the server may have in flight; MQTT 5 only (§3.1.2.11.3).
     package let receiveMaximum: UInt16?

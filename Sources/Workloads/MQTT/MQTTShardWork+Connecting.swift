@@ -12,13 +12,7 @@ extension MQTTShardWork {
     package func makeLink(_ place: Int) -> MQTTConnection {
         // [MQTT-3.3.2-7]: aliases end with their connection.
         self.clients[place].own.hasAlias = false
-        return MQTTConnection(
-            client: place,
-            loop: self.context,
-            session: self.sessions + place,
-            maximumPacketSize: self.sessions[place].options.maximumPacketSize,
-            observer: self
-        )
+        return MQTTConnection(client: place, loop: self.context, session: self.sessions + place, observer: self)
     }
 
     package func logIn(
