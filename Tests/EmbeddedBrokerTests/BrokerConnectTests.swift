@@ -122,6 +122,18 @@ struct BrokerConnectTests {
         }
     }
 
+    @Test(
+        "§3.2.2.3.6 CONNACK says the largest packet, 1 MiB unless more is allowed",
+        arguments: [
+            (BrokerConfiguration(port: 0).maximumPacketSize, 1_048_576), (5_000, 5_000), (268_435_460, nil),
+        ] as [(Int, UInt32?)]
+    )
+    func announcesMaximumPacketSize(_ size: Int, _ announced: UInt32?) {
+        let world = VirtualBroker { $0.maximumPacketSize = size }
+        let connect = Connect(version: .v5, clientID: "c")
+        #expect(world.connect(with: connect).answer.properties.maximumPacketSize == announced)
+    }
+
     @Test("more QoS 2 in flight than our Receive Maximum is 0x93 [MQTT-3.3.4-9]")
     func receiveMaximum() {
         let world = VirtualBroker { $0.receiveMaximum = 2 }

@@ -49,6 +49,8 @@ struct BrokerVectorSocketTests {
 
     static func configure(_ configuration: inout BrokerConfiguration) {
         configuration.limits.topicAliasMaximum = .max
+        // As the core has it.
+        configuration.maximumPacketSize = 268_435_460
         // A slow host's time is nothing to be tested here.
         configuration.connectDeadline = .hours(1)
         configuration.webSocket.deadline = .hours(1)

@@ -72,6 +72,7 @@ final class VirtualBroker {
         var configuration = BrokerConfiguration(port: 0)
         // So that a plain CONNACK has no properties.
         configuration.limits.topicAliasMaximum = 0
+        configuration.maximumPacketSize = 268_435_460
         configure(&configuration)
         self.broker = Broker(configuration, now: self.now)
     }

@@ -44,6 +44,14 @@ extension Integration {
             #expect(run.record.count("payload_bytes_received") == sent)
         }
 
+        @Test("messages above 1 MiB need no option of the run", arguments: [4, 5])
+        func large(_ version: Int) async throws {
+            let run = try await ClamorRun.of("pubsub -h embedded -V \(version) -c 2 -q 1 -s 2MiB -L 6")
+            #expect(run.status == 0, "\(run.ending.errors)")
+            #expect(run.record.count("payload_bytes_received") == 6 * 2_097_152)
+            #expect(run.record.errors.isEmpty)
+        }
+
         @Test("the same with the broker that -h embedded starts, whose counts the run compares itself")
         func embedded() async throws {
             let run = try await ClamorRun.of("pub -h embedded -c 30 -q 0,1,2 -s 64 -I 0 --duration 2s")

@@ -57,6 +57,8 @@ extension Integration {
             Mode("CONNACK without a body", .send([0x20, 0])), Mode("CONNACK of one byte", .send([0x20, 1, 0])),
             Mode("a length of five bytes", .send([0x20, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F])),
             Mode("CONNACK that announces 256 MB", .send([0x20, 0xFF, 0xFF, 0xFF, 0x7F, 0, 0]), .send(zeros(4 << 20))),
+            Mode("CONNACK of a megabyte", .send([0x20, 0xFC, 0xFF, 0x3F, 0, 0]), .send(zeros(1 << 20))),
+            Mode("a PUBLISH of two megabytes", .send(up + publish(0, [0] + zeros(2 << 20)))),
             Mode("CONNACK twice", .send(up + up)),
             Mode("session present that was not asked for", .send([0x20, 3, 1, 0, 0])),
             Mode("properties longer than the packet", .send([0x20, 3, 0, 0, 0x7F])),

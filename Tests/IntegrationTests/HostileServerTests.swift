@@ -59,6 +59,17 @@ extension Integration {
             }
         }
 
+        @Test("a packet above 1 MiB ends the run with its remedy", arguments: ["-V 4", "-V 5"])
+        func largePacket(_ flags: String) async throws {
+            let connack = flags == "-V 5" ? Self.connack5 : Self.connack311
+            // A PUBLISH of 1 MiB and one byte.
+            try await withScriptedPeer([.expectCount(2), .send(connack + [0x30, 0xFD, 0xFF, 0x3F])]) { peer in
+                let run = try await ClamorRun.of("conn -p \(peer.port) -c 2 --duration 1h \(flags)")
+                let words = "a packet of 1048577 bytes came; raise --maximum-packet-size"
+                Self.end(run, "protocol", words, clients: 2)
+            }
+        }
+
         @Test(
             "[3.1.1: MQTT-3.1.2-2] a 3.1.1 server that refuses version 5 ends the run with a hint",
             arguments: ["conn", "pub -q 1", "sub"]

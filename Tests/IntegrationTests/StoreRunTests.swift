@@ -205,15 +205,15 @@ extension Integration {
             )
             try await store.commit([.insert(stored)], client: "dev-1")
             try await store.close()
-            let peer = try await ScriptedPeer(script: [.expectCount(25), .send([0x20, 3, 1, 0, 0])])
+            let peer = try await ScriptedPeer(script: [.expectCount(30), .send([0x20, 3, 1, 0, 0])])
             let run = try await ClamorRun.of(
                 """
                 pub -p \(peer.port) -C false -x 60 --client-id dev-%i -c 1 -q 1 -L 1 -m x -t new \
                 --drain 4s --ack-timeout 4s --store sqlite:\(path)
                 """
             ) { _ in
-                try await peer.untilBytes(25 + 15)
-                let publish = Array(try await peer.received().dropFirst(25).prefix(15))
+                try await peer.untilBytes(30 + 15)
+                let publish = Array(try await peer.received().dropFirst(30).prefix(15))
                 // DUP, topic, identifier, five bytes of properties.
                 let front: [UInt8] = [0x3A, 13, 0, 3] + Array("old".utf8) + [0, 1, 5, 2]
                 #expect(Array(publish.prefix(11)) == front)

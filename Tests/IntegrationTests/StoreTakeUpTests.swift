@@ -33,7 +33,7 @@ extension Integration {
             connack: [UInt8],
             _ perform: @escaping @Sendable (ScriptedPeer, _ connect: Int) async throws -> Void
         ) async throws -> ClamorRun {
-            let connect = version == 5 ? 25 : 19
+            let connect = version == 5 ? 30 : 19
             let peer = try await ScriptedPeer(script: [.expectCount(connect), .send(connack)])
             let run = try await ClamorRun.of(
                 """

@@ -84,4 +84,11 @@ struct ConnectionEndTests {
         let words = ConnectionEnd.malformed(.unknownReason(.connAck, 0x8E)).account(version: .v5).words
         #expect(words == "the server's bytes are not MQTT: the code 0x8e, which CONNACK does not have (§2.4)")
     }
+
+    @Test("a packet that is too large has its remedy")
+    func tooLarge() {
+        let (kind, _, words) = ConnectionEnd.malformed(.packetTooLarge(size: 2_000_000)).account(version: .v311)
+        #expect(kind == "protocol")
+        #expect(words == "a packet of 2000000 bytes came; raise --maximum-packet-size (CONNACK: to 512 KiB)")
+    }
 }

@@ -54,6 +54,18 @@ struct BrokerOptionsTests {
         #expect(self.broker([])?.readsProxyHeader == false)
     }
 
+    @Test("a packet has 1 MiB at most, and more on request")
+    func packetSize() {
+        #expect(self.broker([])?.maximumPacketSize == 1_048_576)
+        #expect(self.broker(["--maximum-packet-size", "5000000"])?.maximumPacketSize == 5_000_000)
+        guard case .refused(let lines) = Invocation.parse(["broker", "--maximum-packet-size", "63"]) else {
+            Issue.record("63 bytes are accepted")
+            return
+        }
+        let refusal = "--maximum-packet-size: '63' is not a whole number of 64 to 268435460"
+        #expect(lines.count == 1 && lines[0].hasSuffix(refusal), "\(lines)")
+    }
+
     @Test(
         "P2P has the roots of a list, and a run hands them on",
         arguments: [

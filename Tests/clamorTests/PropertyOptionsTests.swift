@@ -23,6 +23,23 @@ struct PropertyOptionsTests {
         #expect(connect.userProperties == [UserProperty("a", "b"), UserProperty("a", "c")])
     }
 
+    @Test(
+        "clients and the embedded broker take 1 MiB, or what the messages of the run need",
+        arguments: [
+            (["sub"], 1_048_576), (["pubsub -s 700000"], 1_048_576), (["pubsub -s 64..2MiB"], 2_359_296),
+            (["sub", "pub -s 3MiB", "pub -s 2MiB"], 3_407_872), (["pub -s 268000000"], 268_262_144),
+        ] as [([String], Int)]
+    )
+    func packetLimit(_ groups: [String], _ bytes: Int) throws {
+        let all = try groups.map { try options($0) }
+        #expect(MQTTOptions.packetLimit(all) == bytes)
+    }
+
+    @Test("the largest packet of a client is an option of every version", arguments: [3, 4, 5])
+    func packetSize(_ version: Int) throws {
+        #expect(try options("sub -V \(version) --maximum-packet-size 2000000").connect.maximumPacketSize == 2_000_000)
+    }
+
     @Test("a will with all its properties, in the order of the standard's table")
     func will() throws {
         let line =
@@ -76,8 +93,8 @@ struct PropertyOptionsTests {
     @Test(
         "MQTT 3 refuses what is MQTT 5's, by name",
         arguments: [
-            "--receive-maximum 5", "--rcv-max 5", "--maximum-packet-size 9", "--topic-alias-maximum 1",
-            "--req-response-info", "--no-req-problem-info", "--conn-user-properties a:b",
+            "--receive-maximum 5", "--rcv-max 5", "--topic-alias-maximum 1", "--req-response-info",
+            "--no-req-problem-info", "--conn-user-properties a:b",
             "--payload-format-indicator", "--message-expiry-interval 5", "--topic-alias", "--response-topic a",
             "--correlation-data a", "--content-type a", "--user-properties a:b", "--subscription-identifier 4",
             "--no_local", "--retain-as-published", "--retain-handling 1", "--will-delay-interval 1",

@@ -108,7 +108,7 @@ extension Broker {
             properties.sessionExpiryInterval = self.sessionExpiry(of: connect)
         }
         if configuration.receiveMaximum < .max { properties.receiveMaximum = configuration.receiveMaximum }
-        if configuration.maximumPacketSize < 268_435_460 {
+        if configuration.maximumPacketSize < PacketProblem.largestPacket {
             properties.maximumPacketSize = UInt32(configuration.maximumPacketSize)
         }
         configuration.limits.announce(in: &properties)

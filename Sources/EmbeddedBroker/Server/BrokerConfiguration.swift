@@ -1,3 +1,4 @@
+import MQTTCodec
 package import NIOCore
 package import Transport
 
@@ -16,8 +17,8 @@ package struct BrokerConfiguration: Hashable, Sendable {
     /// The header is trusted, so only trusted proxies may reach the listeners (haproxy's proxy-protocol.txt §2).
     package var readsProxyHeader = false
     package var faults = FaultPlan()
-    /// Maximum size of a client's packet in bytes; a larger one is answered with 0x95.
-    package var maximumPacketSize = 268_435_460
+    /// Maximum size of a client's packet in bytes, sent in CONNACK; a larger one is answered with 0x95.
+    package var maximumPacketSize = PacketDecoder.usualMaximum
     /// Unacknowledged QoS 1 and 2 PUBLISH packets per client; sent in CONNACK if below 65,535.
     package var receiveMaximum: UInt16 = 65_535
     /// QoS 1 and 2 PUBLISH packets in flight to one client at most, besides the client's Receive Maximum.

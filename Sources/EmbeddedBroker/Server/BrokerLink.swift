@@ -48,7 +48,7 @@ final class BrokerLink: ChannelInboundHandler {
     init(loop: BrokerLoop, door: SocketDoor?) {
         self.loop = loop
         self.door = door
-        self.decoder = PacketDecoder(role: .server, maximumPacketSize: loop.configuration.maximumPacketSize)
+        self.decoder = PacketDecoder(connection: .server, maximumPacketSize: loop.configuration.maximumPacketSize)
     }
 
     // MARK: Channel events

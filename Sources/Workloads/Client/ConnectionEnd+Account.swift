@@ -9,34 +9,28 @@ extension ConnectionEnd {
     /// The error kind, the reason of the disconnect, and an example message.
     package func account(version: ProtocolVersion) -> (kind: String, reason: DisconnectReason, words: String) {
         switch self {
-        case .answered, .aborted:
-            ("closed", .closed, "closed by this side")
+        case .answered, .aborted: ("closed", .closed, "closed by this side")
         case .refused(let connack):
             (
                 "connack \(Self.hex(connack.code))", .server,
                 "CONNACK refused: \(Self.words(connack, version))" + Self.more(connack.properties)
             )
-        case .notAuthenticated(let error):
-            ("auth", .protocol, "the authentication failed: \(error)")
+        case .notAuthenticated(let error): ("auth", .protocol, "the authentication failed: \(error)")
         case .sessionKept:
             ("session", .protocol, "the server still has a session of this client id, which this run did not begin")
-        case .connackTimedOut:
-            ("timeout", .timeout, "no CONNACK within the connect timeout")
-        case .pingTimedOut:
-            ("timeout", .timeout, "no PINGRESP in time")
-        case .closedByPeer:
-            ("closed", .closed, "the server closed the connection")
+        case .connackTimedOut: ("timeout", .timeout, "no CONNACK within the connect timeout")
+        case .pingTimedOut: ("timeout", .timeout, "no PINGRESP in time")
+        case .closedByPeer: ("closed", .closed, "the server closed the connection")
         case .disconnected(let disconnect):
             (
                 "disconnect \(Self.hex(disconnect.reason.rawValue))", .server,
                 "DISCONNECT from the server: \(disconnect.reason.name)" + Self.more(disconnect.properties)
             )
-        case .malformed(let error):
-            ("protocol", .protocol, "the server's bytes are not MQTT: \(error)")
-        case .violation(_, let words):
-            ("protocol", .protocol, "the server broke the protocol: \(words)")
-        case .insecure(let failure):
-            ("tls", .reset, "\(failure)")
+        case .malformed(.packetTooLarge(let size)):
+            ("protocol", .protocol, "a packet of \(size) bytes came; raise --maximum-packet-size (CONNACK: to 512 KiB)")
+        case .malformed(let error): ("protocol", .protocol, "the server's bytes are not MQTT: \(error)")
+        case .violation(_, let words): ("protocol", .protocol, "the server broke the protocol: \(words)")
+        case .insecure(let failure): ("tls", .reset, "\(failure)")
         case .failed(let code) where code == ECONNRESET || code == EPIPE:
             ("reset", .reset, "connection reset by the server")
         case .failed(let code):

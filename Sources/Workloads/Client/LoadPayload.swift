@@ -24,5 +24,5 @@ extension LoadPayload {
     }
 
     /// Largest payload in bytes, before placeholders are replaced and XML is escaped.
-    var largest: Int { self.template?.literalBytes ?? self.sizes.upperBound }
+    package var largest: Int { self.template?.literalBytes ?? self.sizes.upperBound }
 }

@@ -25,6 +25,7 @@ package struct BrokerOptions: Hashable, Sendable {
     package var path: String?
     /// Every connection has to begin with a PROXY header.
     package var readsProxyHeader = false
+    package var maximumPacketSize = BrokerConfiguration().maximumPacketSize
     package var access = BrokerAccessOptions()
     /// Topics of one level, under which `p2p/CLIENTID` reaches that client.
     package var p2pRoots: [String] = []

@@ -26,6 +26,7 @@ struct BrokerService {
             configuration.listeners = self.listeners
             configuration.webSocket = WebSocketServerSettings(path: self.options.path)
             configuration.readsProxyHeader = self.options.readsProxyHeader
+            configuration.maximumPacketSize = self.options.maximumPacketSize
             configuration.access = BrokerAccess(self.options.access)
             configuration.p2pRoots = self.options.p2pRoots
             server = try await BrokerServer.start(configuration, tls: try self.tls?.makeContext())

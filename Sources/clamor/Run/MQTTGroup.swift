@@ -15,7 +15,7 @@ final class MQTTGroup: RunGroup {
     let name: String?
     var prepared: PreparedGroup<MQTTWorkload>?
     /// The messages of all MQTT groups of the run, and this group's place among them.
-    private var shared: (plan: DeliveryPlan, place: Int, hub: DeliveryHub?)?
+    private var shared: (plan: DeliveryPlan, place: Int, hub: DeliveryHub?, packetLimit: Int)?
     /// The first group with the embedded broker, if this one uses it too; and the books of all that do.
     private var host: MQTTGroup?
     private var guests = 0
@@ -57,7 +57,7 @@ final class MQTTGroup: RunGroup {
         } catch {
             throw RunRefusal("\(error)")
         }
-        guard let (plan, place, hub) = self.shared else {
+        guard let (plan, place, hub, _) = self.shared else {
             preconditionFailure("the groups of a run are joined before they are prepared")
         }
         let load = plan.groups[place].load
@@ -87,7 +87,7 @@ final class MQTTGroup: RunGroup {
                 self.broker = try EmbeddedProcess(
                     arguments: arguments,
                     transport: self.run.brokerTransport,
-                    flags: self.run.brokerFlags(self.certificate) + self.rootFlags,
+                    flags: self.run.brokerFlags(self.certificate) + self.messageFlags,
                     environment: self.run.brokerEnvironment
                 )
             } catch {
@@ -97,10 +97,12 @@ final class MQTTGroup: RunGroup {
         return (self.store?.remark.map { [self.named("\(\.store): \($0)")] } ?? []) + self.literalNames
     }
 
-    /// The embedded broker serves the messages to one client that the run sends.
-    private var rootFlags: [String] {
-        let roots = self.shared?.plan.groups.flatMap { $0.load.streams.compactMap { $0.p2p?.root } } ?? []
-        return Set(roots).map { String(decoding: $0, as: UTF8.self) }.sorted().flatMap { ["--p2p", $0] }
+    /// The embedded broker takes the messages that the run sends, those to one client among them.
+    private var messageFlags: [String] {
+        guard let (plan, _, _, limit) = self.shared else { return [] }
+        let roots = Set(plan.groups.flatMap { $0.load.streams.compactMap { $0.p2p?.root } })
+        return ["--maximum-packet-size", "\(limit)"]
+            + roots.map { String(decoding: $0, as: UTF8.self) }.sorted().flatMap { ["--p2p", $0] }
     }
 
     /// A warning about a placeholder of emqtt_bench that `-m` sends unchanged.
@@ -288,7 +290,8 @@ extension MQTTGroup {
         if let problem = plan.problem { throw RunRefusal(problem, .dataError) }
         let isJoint = plan.groups.contains { $0.load.bond == .ledger }
         let hub = isJoint || !plan.hasLedger ? nil : DeliveryHub()
-        for (place, group) in groups.enumerated() { group.shared = (plan, place, hub) }
+        let limit = MQTTOptions.packetLimit(groups.map(\.run))
+        for (place, group) in groups.enumerated() { group.shared = (plan, place, hub, limit) }
         self.shareBroker(groups)
     }
 
@@ -321,13 +324,14 @@ extension MQTTGroup {
         guard !groups.isEmpty else { return [] }
         // The messages of one run, whichever group sends them.
         let run = groups[0].run.segment.headerRun(seed: seed, group: nil)
+        let limit = MQTTOptions.packetLimit(groups.map(\.run))
         let planned = groups.map { group in
             let servers = isBridged ? [] : group.options.targetNames
             let domain = domains.firstIndex(of: servers) ?? domains.count
             if domain == domains.count { domains.append(servers) }
             return DeliveryPlan.Group(
                 name: group.name ?? "",
-                load: group.run.load(run: run, seed: seed),
+                load: group.run.load(run: run, seed: seed, packetLimit: limit),
                 domain: domain
             )
         }

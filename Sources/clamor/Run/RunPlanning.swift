@@ -66,14 +66,24 @@ extension PayloadOption {
 
 /// Converts command-line options to the load of MQTT clients.
 extension MQTTOptions {
+    /// The largest packet of a run's clients and embedded broker: 1 MiB, or what the messages of its groups need.
+    ///
+    /// 256 KiB are for the topic, the properties, and the values of placeholders.
+    package static func packetLimit(_ groups: [MQTTOptions]) -> Int {
+        let payloads = groups.flatMap { [$0.payload] + $0.streams.map(\.payload) }
+        let largest = payloads.map { $0.load().largest }.max() ?? 0
+        return min(max(PacketDecoder.usualMaximum, largest + (256 << 10)), PacketProblem.largestPacket)
+    }
+
     /// The clients' load; `run` is in the header of every message, and `seed` was given or drawn.
-    package func load(run: UInt32, seed: UInt64) -> MQTTLoad {
+    package func load(run: UInt32, seed: UInt64, packetLimit: Int? = nil) -> MQTTLoad {
         let version = ProtocolVersion(rawValue: self.protocolLevel) ?? .v5
         let qualities = self.kind == .conn || self.kind == .sub ? [] : self.qualities.compactMap(QoS.init(rawValue:))
+        let session = self.session(version, packetLimit)
         var load = MQTTLoad(
             version: version,
-            publisherSession: self.session(version),
-            subscriberSession: self.session(version),
+            publisherSession: session,
+            subscriberSession: session,
             publisherID: self.template(self.publisherID),
             subscriberID: self.template(self.subscriberID),
             publishers: self.publishers,
@@ -201,7 +211,7 @@ extension MQTTOptions {
         return self.kind == .sub ? all : [all.max() ?? .atMostOnce]
     }
 
-    private func session(_ version: ProtocolVersion) -> SessionOptions {
+    private func session(_ version: ProtocolVersion, _ packetLimit: Int?) -> SessionOptions {
         SessionOptions(
             version: version,
             cleanStart: self.clean,
@@ -211,7 +221,7 @@ extension MQTTOptions {
             // 0 means the peer's receive maximum.
             window: self.window == 0 ? 65_535 : min(self.window, 65_535),
             ackTimeout: .nanoseconds(self.ackTimeout),
-            maximumPacketSize: self.connect.maximumPacketSize.map(Int.init),
+            maximumPacketSize: self.connect.maximumPacketSize.map(Int.init) ?? packetLimit,
             receiveMaximum: self.connect.receiveMaximum,
             topicAliasMaximum: self.connect.topicAliasMaximum ?? 0,
             requestsResponseInformation: self.connect.requestsResponseInformation,

@@ -13,9 +13,10 @@ extension DeliveryPlan {
             : publishing.contains { $0.load.hasLedger && $0.load.streams.contains(where: \.hasHeader) }
     }
 
-    /// Whether the messages of a publisher may exceed the maximum packet size of a receiver (MQTT 5.0 §3.1.2.11.4).
+    /// Whether a server knows that a publisher's messages may be too large for a receiver (MQTT 5.0 §3.1.2.11.4).
     package func isTooLarge(_ publisher: UInt32, _ receiver: UInt32) -> Bool {
-        guard let most = self.load(ofReceiver: receiver)?.subscriberSession.maximumPacketSize,
+        guard let own = self.load(ofReceiver: receiver), own.version == .v5,
+            let most = own.subscriberSession.maximumPacketSize,
             let place = self.places.stream(of: publisher)
         else { return false }
         let named = self.places.streams[place]

@@ -552,9 +552,8 @@ package struct OptionTable: Sendable {
         .number(1...UInt32.max, "bytes"),
         of: .mqtt
     )
-    .help("Bytes of the largest packet that the client accepts.")
-    .into(\MQTTOptions.connect.maximumPacketSize, plan: .fact("connect.maximum_packet_size")).part(of: .version5)
-    .part(of: .connectPacket)
+    .help("Bytes of the largest packet that the client accepts.").usual("1048576, or more for messages of the run")
+    .into(\MQTTOptions.connect.maximumPacketSize, plan: .fact("connect.maximum_packet_size")).part(of: .connectPacket)
     let topicAliasMaximum = OptionEntry(
         "--topic-alias-maximum",
         key: "connect.topic_alias_maximum",
@@ -814,6 +813,8 @@ package struct OptionTable: Sendable {
         .secret(.part(Redaction.hideQuery))
     let readsProxyHeader = OptionEntry("--proxy-protocol", .flag, of: [.broker])
         .help("Require a PROXY header, v1 or v2, on every connection.").into(\BrokerOptions.readsProxyHeader)
+    let brokerPacketSize = OptionEntry("--maximum-packet-size", .number(64...268_435_460, "bytes"), of: [.broker])
+        .help("Bytes of the largest packet that clients may send.").into(\BrokerOptions.maximumPacketSize)
 
     let accessTitle = OptionTitle("Access")
     let brokerUsers = OptionEntry("--users", .text("file"), of: [.broker])
