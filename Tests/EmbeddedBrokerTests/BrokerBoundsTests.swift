@@ -70,6 +70,20 @@ struct BrokerBoundsTests {
         #expect(world.counters.queueFull.total == UInt64(500 - came.reduce(0, +)))
     }
 
+    @Test("what a client that is behind has not taken is dropped with its end, and counted")
+    func behindAtEnd() {
+        let world = VirtualBroker { $0.highWaterMark = 1_000 }
+        let reader = world.subscriber("r", "t", .atMostOnce)
+        world.broker.setWritable(reader.id, false)
+        let publisher = world.connect("p")
+        for _ in 0..<10 { world.publish("t", String(repeating: "x", count: 500), from: publisher) }
+        #expect(world.counters.delivered == CountPerQoS(10))
+        world.send(bytes: [0xC1, 0], from: reader)
+        #expect(world.take(reader) == [.disconnect(Disconnect(reason: .malformedPacket))])
+        #expect(world.counters.delivered == CountPerQoS())
+        #expect(world.counters.undelivered == CountPerQoS(10))
+    }
+
     @Test("[MQTT-3.1.2-24] an answer larger than the client takes loses its words, or is not sent at all")
     func answers() {
         for (maximum, isFull) in [(100, true), (20, false)] as [(UInt32, Bool)] {

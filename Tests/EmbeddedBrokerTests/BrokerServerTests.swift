@@ -97,6 +97,49 @@ struct BrokerServerTests {
             #expect(await server.takeGuesses() == ["127.0.0.1": 1])
         }
     }
+    @Test("a packet above 1 MiB is answered with 0x95; above 512 KiB nothing is read before CONNECT")
+    func packetSize() async throws {
+        try await Self.withBroker("", { $0.connectDeadline = .hours(1) }) { server in
+            let client = try await WireClient.connect(port: server.port, "c")
+            // 1 MiB, and one byte more.
+            let payload = [UInt8](repeating: 7, count: 1_048_568)
+            try await client.send(raw: [0x30, 0xFC, 0xFF, 0x3F, 0, 1, 0x74, 0] + payload)
+            try await client.send(.pingReq)
+            #expect(try await client.next(1) == [.pingResp])
+            try await client.send(raw: [0x30, 0xFD, 0xFF, 0x3F])
+            #expect(try await client.next(1) == [.disconnect(Disconnect(reason: .packetTooLarge))])
+            try await client.closed()
+            #expect(try await RawClient.talk(server.port, [[0x10, 0xFD, 0xFF, 0x1F]]) == [])
+        }
+    }
+
+    @Test("a client that takes nothing after its end is reset, and its output forgotten")
+    func unreadEnd() async throws {
+        let counters = try await Self.withBroker(
+            "",
+            {
+                $0.connectDeadline = .seconds(2)
+                $0.highWaterMark = 64 << 20
+            }
+        ) { server in
+            let reader = try await WireClient.connect(port: server.port, "r")
+            try await reader.subscribe("t")
+            try await reader.setReading(false)
+            let publisher = try await WireClient.connect(port: server.port, "p")
+            // More than the buffers of both sides of a loopback connection hold.
+            let payload = ByteBuffer(repeating: 7, count: 1_000_000)
+            for id: PacketID in [1, 2, 3, 4] {
+                let message = Publish(topic: "t", payload: payload, qos: .atLeastOnce, packetID: id)
+                for _ in 0..<8 { try await publisher.send(.publish(message)) }
+            }
+            var answers = 0
+            while answers < 32 { answers += try await publisher.next(1).count }
+            try await reader.send(.disconnect(Disconnect()))
+            // It reads nothing, so this is the RST.
+            try await reader.closed()
+        }
+        #expect(counters.disconnects["client"] == 1)
+    }
 
     @Test("a slow reader loses nothing, and its publisher is held back meanwhile")
     func slowReader() async throws {

@@ -190,4 +190,8 @@ final class WireClient: Sendable {
     }
 
     func close() async throws { try await self.channel.close() }
+
+    func setReading(_ isReading: Bool) async throws {
+        try await self.channel.setOption(.autoRead, value: isReading).get()
+    }
 }

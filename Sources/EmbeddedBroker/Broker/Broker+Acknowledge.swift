@@ -86,15 +86,11 @@ extension Broker {
         because reason: ReasonCode,
         to connection: ConnectionID
     ) {
-        guard self.connections[connection].isVersion5, let packetID = PacketID(rawValue: id) else {
-            return self.acknowledge(type, id, to: connection)
-        }
-        switch type {
-        case .pubAck: self.send(.pubAck(PubAck(packetID, reason: reason)), to: connection)
-        case .pubRec: self.send(.pubRec(PubRec(packetID, reason: reason)), to: connection)
-        case .pubRel: self.send(.pubRel(PubRel(packetID, reason: reason)), to: connection)
-        default: self.send(.pubComp(PubComp(packetID, reason: reason)), to: connection)
-        }
+        let none = UnsafeRawBufferPointer(start: nil, count: 0)
+        guard self.connections[connection].isVersion5,
+            let packet = Packet(acknowledgement: type, id: id, reason: reason.rawValue, rawProperties: none)
+        else { return self.acknowledge(type, id, to: connection) }
+        self.send(packet, to: connection)
         self.tally.acknowledgementsSent.count(type)
     }
 

@@ -103,6 +103,8 @@ extension Broker {
         if self.connections[connection].isCongested {
             self.connections[connection].isCongested = false
             self.uncongest()
+            // Nothing bounds the output of connections that are closing.
+            if !self.connections[connection].isWritable { self.dropOutput(connection) }
         }
         let will = self.connections[connection].extras?.will
         self.connections[connection].extras?.will = nil
@@ -173,7 +175,8 @@ extension Broker {
         let isAsked =
             packet.type == .connAck || packet.type == .disconnect
             || self.connections[connection].extras?.wantsProblems ?? true
-        for form in isAsked ? [packet, packet.withoutReasonString] : [packet.withoutReasonString] {
+        let shorter = packet.withoutReasons ?? packet
+        for form in isAsked ? [packet, shorter] : [shorter] {
             var bytes = ByteBuffer()
             form.encode(as: self.connections[connection].version, into: &bytes)
             guard bytes.readableBytes <= maximum else { continue }
@@ -181,22 +184,5 @@ extension Broker {
             return true
         }
         return false
-    }
-}
-
-extension Packet {
-    fileprivate var withoutReasonString: Packet {
-        switch self {
-        case .connAck(var packet):
-            packet.properties.reasonString = nil
-            return .connAck(packet)
-        case .subAck(var packet):
-            packet.properties.reasonString = nil
-            return .subAck(packet)
-        case .disconnect(var packet):
-            packet.properties.reasonString = nil
-            return .disconnect(packet)
-        default: return self
-        }
     }
 }

@@ -45,7 +45,7 @@ package struct BrokerConfiguration: Hashable, Sendable {
     package var p2pRoots: [String] = []
     package var limits = BrokerLimits()
     package var access = BrokerAccess()
-    /// How long a connection may stay open without CONNECT.
+    /// How long a connection may stay open without CONNECT, or after its end with output that its client does not take.
     package var connectDeadline = TimeAmount.seconds(10)
     /// How long a message chosen by `--reorder` waits for a successor before it is sent in order.
     package var reorderHold = TimeAmount.milliseconds(100)

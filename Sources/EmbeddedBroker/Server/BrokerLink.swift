@@ -33,8 +33,10 @@ final class BrokerLink: ChannelInboundHandler {
     /// At most one byte is pending in the channel.
     private var isWritable = true
     var ending: Ending?
-    /// Set once the write side is shut: the deadline for the peer's FIN, or for the peer to take the written bytes.
+    /// With ``ending``: the deadline for the peer to take the written bytes, then for its FIN.
     var endDeadline: NIODeadline?
+    /// The write side is shut, and all bytes are written.
+    var hasShut = false
     /// Output that `--fragment` still holds.
     private var fragments = ByteBuffer()
     /// Input that `--max-rate` still holds.

@@ -173,26 +173,21 @@ final class BrokerLoop {
         guard let link = self.links[id], link.ending == nil else { return }
         link.ending = ending
         link.backlog = ByteBuffer()
-        if ending == .reset {
-            link.block(.ending)
-            link.endDeadline = self.context.now + Self.endPatience
-            self.ending.append(link)
-        } else {
-            link.unblock([.rate, .slowConsumer])
-        }
+        let patience = ending == .reset ? Self.endPatience : self.configuration.connectDeadline
+        link.endDeadline = self.context.now + patience
+        self.ending.append(link)
+        if ending == .reset { link.block(.ending) } else { link.unblock([.rate, .slowConsumer]) }
         self.flush(id)
         self.finish(link)
     }
 
     /// Continues with the end of a link whose output is all written.
     private func finish(_ link: BrokerLink) {
-        guard link.ending == .close, link.endDeadline == nil, link.canWrite, !self.broker.hasOutput(link.id) else {
-            return
-        }
+        guard link.ending == .close, !link.hasShut, link.canWrite, !self.broker.hasOutput(link.id) else { return }
         // Shuts the write side first and waits for the peer's FIN: an immediate close could reset the connection, and
         // with it bytes that the peer has not read yet.
+        link.hasShut = true
         link.endDeadline = self.context.now + Self.endPatience
-        self.ending.append(link)
         link.context?.channel.close(mode: link.inputEnded ? .all : .output, promise: nil)
     }
 
@@ -229,7 +224,8 @@ final class BrokerLoop {
             return true
         }
         guard deadline <= now else { return false }
-        context.close(promise: nil)
+        // A client that does not take its output would hold the memory for ever.
+        if link.hasShut { context.close(promise: nil) } else { link.reset() }
         return true
     }
 
