@@ -8,7 +8,7 @@ extension Broker {
     package var nextDeadline: NIODeadline {
         // Read after each socket read; mutating because the compiler copies a borrowed non-copyable struct.
         mutating get {
-            var next = self.scanDue
+            var next = min(self.scanDue, self.debtsDue)
             if self.statisticsSubscriptions > 0 { next = min(next, self.statisticsDue) }
             if let due = self.stallDue { next = min(next, due) }
             if let due = self.disconnectDue { next = min(next, due) }
@@ -31,6 +31,7 @@ extension Broker {
         self.releaseReordered(now: now)
         self.sendRefusals(now: now)
         self.advanceSessions(now: now)
+        self.sendOwed(now: now)
         if let due = self.disconnectDue, let period = self.faults.disconnectEvery, due <= now {
             self.disconnectDue = max(due + period, now)
             self.disconnectNext(now: now)

@@ -95,6 +95,7 @@ extension Broker {
         let wasOpen = self.connections[connection].state == .open
         self.connections[connection].state = .closing
         guard wasOpen else { return }
+        self.forgetDebt(of: connection)
         self.tally.clientsNow -= 1
         self.tally.disconnects[cause.rawValue, default: 0] += 1
         let session = self.connections[connection].session

@@ -92,17 +92,7 @@ extension Broker {
         if self.addressee(of: message.topic) != nil { return }
         // [MQTT-3.3.1-6]
         if message.payload.isEmpty { return self.retained.remove(Array(message.topic)) }
-        let seconds = RawProperties.messageExpirySeconds(in: message.properties)
-        let isKept = self.retained.set(
-            RetainedStore.Message(
-                topic: Array(message.topic),
-                payload: Array(message.payload),
-                properties: Array(message.properties),
-                qos: message.qos,
-                expiry: seconds.map { now + .seconds(Int64($0)) }
-            ),
-            limit: self.configuration.retainedBytes
-        )
+        let isKept = self.retained.set(KeptMessage(message, now: now), limit: self.configuration.retainedBytes)
         if !isKept { self.tally.retainedFull += 1 }
     }
 

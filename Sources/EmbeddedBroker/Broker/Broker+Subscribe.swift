@@ -57,7 +57,7 @@ extension Broker {
         guard self.sendFitting(.subAck(answer), to: connection) else {
             return self.fail(connection, .packetTooLarge, now: now)
         }
-        for index in wantsRetained { self.sendRetained(to: index, on: connection, now: now) }
+        self.sendRetained(to: wantsRetained, on: connection, now: now)
     }
 
     private func objection(to filter: TopicFilter) -> ReasonCode? {
@@ -190,33 +190,6 @@ extension Broker {
         guard self.subscriptions[Int(index)].isLive else { return }
         if self.subscriptions[Int(index)].isStatistics { self.statisticsSubscriptions -= 1 }
         self.subscriptions[Int(index)].isLive = false
-    }
-
-    private mutating func sendRetained(to index: Int32, on connection: ConnectionID, now: NIODeadline) {
-        let subscription = self.subscriptions[Int(index)]
-        for message in self.retained.matching(subscription.filter, now: now) {
-            let kept = KeptMessage(
-                topic: message.topic,
-                payload: message.payload,
-                properties: message.properties,
-                qos: message.qos,
-                retain: true,
-                expiry: message.expiry
-            )
-            kept.aged(to: now)?.withView { view in
-                subscription.identifier.withUnsafeBytes {
-                    self.send(
-                        view,
-                        to: connection,
-                        qos: min(message.qos, subscription.qos),
-                        retain: true,
-                        identifiers: $0,
-                        tally: Tally(kind: .retained, qos: message.qos)
-                    )
-                }
-            }
-        }
-        if subscription.isStatistics { self.sendStatistics(to: index, now: now) }
     }
 
     private static func encode(identifier: UInt32) -> [UInt8] {

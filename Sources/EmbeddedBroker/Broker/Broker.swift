@@ -52,6 +52,10 @@ package struct Broker: ~Copyable {
     /// Incremented by every change of a subscription; a cached route with another version is stale.
     var version: UInt64 = 1
     var retained = RetainedStore()
+    var debts = Deque<RetainedDebt>()
+    /// The time of their next turn.
+    var debtsDue = NIODeadline.distantFuture
+    var stepsLeft = Broker.stepsPerTurn
     var statisticsSubscriptions = 0
     /// Ends of sessions and will delays.
     var sessionsDue = DueQueue()

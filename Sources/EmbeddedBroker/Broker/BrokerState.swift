@@ -94,6 +94,8 @@ struct BrokerSubscription {
     var isStatistics = false
     /// Distinguishes it from an earlier subscription at the same index.
     var serial: UInt64
+    /// The retained messages that are still to be sent.
+    var search: RetainedStore.Search?
     var faults: FaultState?
 }
 

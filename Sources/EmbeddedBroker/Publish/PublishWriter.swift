@@ -55,6 +55,8 @@ struct KeptMessage {
 
     /// Expiry time; nil means never.
     var expiry: NIODeadline?
+
+    var bytes: Int { self.topic.count + self.payload.count + self.properties.count }
 }
 
 extension KeptMessage {

@@ -25,6 +25,8 @@ final class BrokerLoop {
     private var ending: [BrokerLink] = []
     var gate: RateGate?
     var waitingForRate = Deque<BrokerLink>()
+    /// The earliest time of the next tick, where retained messages wait for it: sockets have their turn before.
+    private var socketsUntil = NIODeadline.distantPast
     private var isStopped = false
     private let isWanted: ServingFlag
 
@@ -232,7 +234,7 @@ final class BrokerLoop {
     // MARK: Time
 
     private var nextDeadline: NIODeadline {
-        var next = self.broker.nextDeadline
+        var next = max(self.broker.nextDeadline, self.socketsUntil)
         if !self.ending.isEmpty {
             // Resets wait for milliseconds, FINs for longer.
             let step = self.ending.contains { $0.ending == .reset } ? Self.endPoll : Self.endPatience
@@ -245,6 +247,7 @@ final class BrokerLoop {
     private func tick(_ now: NIODeadline) -> NIODeadline? {
         guard !self.isStopped else { return nil }
         self.broker.advance(to: now)
+        if self.broker.owesRetained { self.socketsUntil = self.context.refresh() + Self.endPoll }
         self.pollEnding(now: now)
         self.serveWaiting(now: now)
         self.act()
