@@ -232,7 +232,7 @@ final class ProxyLink {
     private func setReading(_ side: Side) {
         let lane = side.rawValue
         let limit = self.loop.heldLimit
-        let count = self.lanes[lane].held.count
+        let count = self.lanes[lane].held.memory
         let isBlocked = self.lanes[lane].isBlocked
         let leg = side == .client ? self.client : self.server
         if !self.lanes[lane].isPaused, isBlocked || count >= limit {

@@ -46,6 +46,18 @@ struct HeldBytesTests {
         #expect(Self.taken(&held, at: 30) == "latesoonany")
     }
 
+    @Test("the memory is that of the pieces too, which may have one byte each")
+    func memory() {
+        var held = HeldBytes()
+        Self.append("abc", to: &held, at: 0)
+        #expect(held.memory == 3)
+        for time in 0..<1_000 as Range<Int64> { Self.append("x", to: &held, at: time, hold: 2_000) }
+        #expect(held.count == 1_003)
+        #expect(held.memory >= 1_003 + 1_000 * 24)
+        #expect(Self.taken(&held, at: 3_000).utf8.count == 1_003)
+        #expect(held.memory == 0)
+    }
+
     @Test("part of what may go leaves the rest")
     func parts() {
         var held = HeldBytes()
