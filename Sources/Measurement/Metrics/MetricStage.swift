@@ -65,7 +65,7 @@ extension Labels {
 
 extension Threshold {
     /// Names of metrics that are settled after everything has stopped, and so belong to no stage.
-    static let settled: Set = [
+    package static let settled: Set = [
         Self.errorRate, "publish_failed", "stanza_failed", "publish_outstanding", "stanza_outstanding",
         "delivery_expected", "delivery_received",
         "delivery_lost", "delivery_outstanding", "delivery_missing", "delivery_gaps", "delivery_duplicated",

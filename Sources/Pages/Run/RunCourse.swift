@@ -103,7 +103,9 @@ struct RunCourse {
 
     /// The highest figure of several durations; nothing without a column.
     func highest(_ columns: [Timeline.Column], _ figure: KeyPath<Timeline.Column, [Double]>) -> [Double]? {
-        self.join(columns.map { $0[keyPath: figure] }) { max($0, $1) }
+        // In a damaged file a metric may be a duration in one series and something else in another.
+        let series = columns.map { $0[keyPath: figure] }.filter { $0.count == self.timeline.seconds.count }
+        return self.join(series) { max($0, $1) }
     }
 
     private func join(_ all: [[Double]], _ both: (Double, Double) -> Double) -> [Double]? {

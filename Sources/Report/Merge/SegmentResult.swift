@@ -73,7 +73,7 @@ package struct SegmentResult: Sendable {
 
     /// Whether the streamed files add up to the record's totals.
     private func checkWhole() throws(ResultError) {
-        let listed = self.record.clients.values.reduce(0) { $0 + $1.count }
+        let listed = self.record.clients.values.reduce(0) { $0 &+ $1.count }
         guard listed == self.clients.count else {
             throw ResultError(
                 path: self.path + "/clients.csv",
@@ -88,7 +88,7 @@ package struct SegmentResult: Sendable {
                 counters[Series(name: metric.name, labels: metric.labels), default: 0] += value
             }
             for lane in interval.lanes where lane.measured {
-                counts[Series(name: lane.name, labels: lane.labels), default: 0] += lane.count
+                counts[Series(name: lane.name, labels: lane.labels), default: 0] &+= lane.count
             }
         }
         for metric in self.record.metrics {
@@ -123,7 +123,8 @@ package struct SegmentResult: Sendable {
 
     /// Whether it is known only at the end, and not in the time line.
     private static func isSettled(_ metric: Metric) -> Bool {
-        metric.name.hasPrefix("delivery_") || ["_unfinished", "_outstanding"].contains(where: metric.name.hasSuffix)
+        metric.name.hasPrefix("delivery_") || metric.name.hasSuffix("_unfinished")
+            || Threshold.settled.contains(metric.name)
     }
 
     private func lost(_ file: String, _ metric: Metric, _ found: String, of all: String) -> ResultError {

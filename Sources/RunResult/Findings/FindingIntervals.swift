@@ -71,8 +71,10 @@ struct FindingIntervals {
         _ columns: [Timeline.Column],
         _ figure: KeyPath<Timeline.Column, [Double]>
     ) -> [Double?] {
-        self.all.indices.map { place in
-            columns.lazy.map { $0[keyPath: figure][place] }.filter { !$0.isNaN }.max()
+        // In a damaged file a metric may be a duration in one series and something else in another.
+        let series = columns.map { $0[keyPath: figure] }.filter { $0.count == self.all.count }
+        return self.all.indices.map { place in
+            series.lazy.map { $0[place] }.filter { !$0.isNaN }.max()
         }
     }
 

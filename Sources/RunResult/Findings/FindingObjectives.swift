@@ -81,6 +81,7 @@ struct FindingObjective {
     }
 
     private static func answer(_ threshold: Threshold, _ column: Timeline.Column, _ place: Int) -> Answer {
+        guard column.kind == .duration else { return .unknown }
         let percent = self.percent(threshold.field)
         let known = [(50.0, column.p50[place]), (99.0, column.p99[place]), (100.0, column.max[place])]
             .filter { !$0.1.isNaN }
