@@ -35,9 +35,7 @@ package struct HostLimits: Hashable, Sendable {
     package var stealShare: Double?
 
     package init() {}
-}
 
-extension HostLimits {
     /// Reads the limits of this host.
     ///
     /// - Parameter clients: the number of ports to be used; `nil` if unknown. The table of all sockets takes the kernel

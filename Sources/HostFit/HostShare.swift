@@ -38,11 +38,9 @@ package struct HostShare: Sendable {
 
     /// The share of each event loop that a plan may use: what is left is for bursts, and for the other work of a host.
     package static let busiest = 0.7
-}
 
-// MARK: - Predictions
+    // MARK: - Predictions
 
-extension HostShare {
     private var costs: ClientCosts { self.fits.first?.costs ?? ClientCosts() }
 
     package var clients: Int { self.groups.reduce(0) { $0 + $1.clients } }
@@ -129,30 +127,9 @@ extension HostShare {
 
     /// Local ports from one source address to one target.
     package var ports: Int { self.ways.map(\.busiestRoute).max() ?? 0 }
-}
 
-extension LoadFit {
-    fileprivate var sources: Int { self.rota(self.clients ?? 0).sources }
+    // MARK: - Checks
 
-    /// Clients of the busiest source and target.
-    fileprivate var busiestRoute: Int {
-        let routes = self.rota(self.clients ?? 0).routes
-        let most = Dictionary(routes.map { ($0, 1) }, uniquingKeysWith: +).values.max() ?? 0
-        return routes.isEmpty ? 0 : ((self.clients ?? 0) * most + routes.count - 1) / routes.count
-    }
-
-    fileprivate var sourcesNeeded: Int? {
-        guard let space = self.limits.ports, let clients = self.clients else { return nil }
-        let left = Set(self.rota(clients).routes).map { space.free($0).count }.min() ?? 0
-        guard left > 0 else { return nil }
-        let ofTarget = (clients + self.targets - 1) / max(1, self.targets)
-        return (ofTarget + left - 1) / left
-    }
-}
-
-// MARK: - Checks
-
-extension HostShare {
     /// All checks, in the order of the report.
     package var checks: [HostCheck] {
         let own: Set = ["descriptors", "memory", "cores"]
@@ -237,11 +214,9 @@ extension HostShare {
         "\(LoadFit.plural(self.loops * self.processes, "event loop", "event loops")) may use "
             + "\(Words.decimal(self.places * Self.busiest)) cores, \(Words.percent(Self.busiest)) of what there is"
     }
-}
 
-// MARK: - How many
+    // MARK: - How many
 
-extension HostShare {
     /// The smallest number of hosts that carries a plan, and its share of one of them.
     ///
     /// - Parameters:
@@ -273,5 +248,24 @@ extension HostShare {
             }
         }
         return (found, limit)
+    }
+}
+
+extension LoadFit {
+    fileprivate var sources: Int { self.rota(self.clients ?? 0).sources }
+
+    /// Clients of the busiest source and target.
+    fileprivate var busiestRoute: Int {
+        let routes = self.rota(self.clients ?? 0).routes
+        let most = Dictionary(routes.map { ($0, 1) }, uniquingKeysWith: +).values.max() ?? 0
+        return routes.isEmpty ? 0 : ((self.clients ?? 0) * most + routes.count - 1) / routes.count
+    }
+
+    fileprivate var sourcesNeeded: Int? {
+        guard let space = self.limits.ports, let clients = self.clients else { return nil }
+        let left = Set(self.rota(clients).routes).map { space.free($0).count }.min() ?? 0
+        guard left > 0 else { return nil }
+        let ofTarget = (clients + self.targets - 1) / max(1, self.targets)
+        return (ofTarget + left - 1) / left
     }
 }

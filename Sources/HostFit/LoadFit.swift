@@ -47,9 +47,7 @@ package struct LoadFit: Sendable {
 
     /// The most clients that a load may have.
     package static let mostClients = 10_000_000
-}
 
-extension LoadFit {
     /// All checks, in the order of the report.
     package var checks: [HostCheck] {
         [

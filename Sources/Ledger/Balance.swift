@@ -313,9 +313,7 @@ struct Balance {
             }
         }
     }
-}
 
-extension Balance {
     /// The deliveries that did not come, in the order of their rows and times.
     var absences: [AbsentDelivery] {
         self.absentDeliveries.map { key, counts in

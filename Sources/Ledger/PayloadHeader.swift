@@ -32,9 +32,7 @@ package struct PayloadHeader: Hashable, Sendable {
 
     /// The publisher's QoS, 0...2; only a damaged payload has 3.
     package var qos: UInt8 { UInt8(truncatingIfNeeded: self.flags & 3) }
-}
 
-extension PayloadHeader {
     @inlinable package static var stageShift: UInt32 { 2 }
     @inlinable package static var audienceShift: UInt32 { 12 }
     private static let stageMask: UInt32 = 0x3FF
@@ -51,9 +49,7 @@ extension PayloadHeader {
     ///
     /// The publisher determines it, since the times of a receiver in another process differ.
     package var stage: Int { Int(self.flags >> Self.stageShift & Self.stageMask) }
-}
 
-extension PayloadHeader {
     /// Writes the whole header; `memory` has space for ``size`` bytes and needs no alignment.
     package static func write(
         to memory: UnsafeMutableRawPointer,

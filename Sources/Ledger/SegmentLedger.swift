@@ -57,10 +57,9 @@ package struct SegmentLedger: Sendable {
             return times
         }
     }
-}
 
-// The times of a segment of a single process.
-extension SegmentLedger {
+    // MARK: - The times of a segment of a single process
+
     package var loadBegan: Int64? {
         get { self.times[0].loadBegan }
         set { self.times[0].loadBegan = newValue }

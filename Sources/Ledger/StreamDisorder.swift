@@ -145,11 +145,9 @@ extension StreamLedger.Disorder {
         self.runs.removeAll(where: \.isEmpty)
         self.emptyRuns = 0
     }
-}
 
-// MARK: - Below the highest
+    // MARK: - Below the highest
 
-extension StreamLedger.Disorder {
     /// Marks `sequence` as arrived; false if it had arrived before.
     mutating func take(_ sequence: UInt64, below next: UInt64, missing: inout UInt32) -> Bool {
         guard self.isInWindow(sequence, below: next) else { return self.takeFromRuns(sequence) }
@@ -202,11 +200,9 @@ extension StreamLedger.Disorder {
         }
         return low
     }
-}
 
-// MARK: - At the end
+    // MARK: - At the end
 
-extension StreamLedger.Disorder {
     var runCount: Int { self.runs.count - self.emptyRuns }
 
     var listedMissing: UInt64 { self.runs.reduce(0) { $0 + ($1.upperBound - $1.lowerBound) } }

@@ -101,11 +101,9 @@ struct StreamIndex: ~Copyable {
         self.latest.base[subscription] = Latest(stream: stream, slot: slot, head: slot)
         return Int(slot)
     }
-}
 
-// MARK: - The table
+    // MARK: - The table
 
-extension StreamIndex {
     private static func key(_ subscription: Int, _ stream: UInt64) -> UInt64 {
         UInt64(subscription) << StreamKey.streamBits | stream
     }

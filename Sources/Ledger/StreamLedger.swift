@@ -116,9 +116,7 @@ package struct StreamLedger: Sendable {
         self.overflowed = self.overflowed || self.disorder[0].overflowed
         return isNew ? .newLate : .duplicate
     }
-}
 
-extension StreamLedger {
     /// Runs in the gap list, limited by ``Limits/gaps``.
     package var gapRuns: Int { self.disorder.first?.runCount ?? 0 }
 

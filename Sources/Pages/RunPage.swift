@@ -83,9 +83,7 @@ package struct RunPage {
         if case .string(let name)? = self.record.plan["name"], !name.isEmpty { return name }
         return summary.commandName
     }
-}
 
-extension RunPage {
     /// Server, tags, date and length.
     private var facts: [String] {
         var facts = self.record.serverWords

@@ -117,9 +117,7 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
         case holdSeconds = "hold_seconds"
         case environment, answer, knee, law, steps
     }
-}
 
-extension CapacityRecord {
     /// Adds a step with the measurements of its own run.
     ///
     /// - Returns: the step with its measurements.

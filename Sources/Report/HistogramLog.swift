@@ -102,9 +102,7 @@ package enum HistogramLog {
     private static func thousandths(_ value: Int64) -> String {
         "\(value / 1000).\(String(1000 + value % 1000).dropFirst())"
     }
-}
 
-extension HistogramLog {
     /// The tag of a metric; `labels` come sorted.
     package static func tag(name: String, labels: [(key: String, value: String)]) -> String {
         let parts = labels.map { "\(self.escaped($0.key))=\(self.escaped($0.value))" }
@@ -162,9 +160,7 @@ extension HistogramLog {
         }
         return String(validating: bytes, as: UTF8.self)
     }
-}
 
-extension HistogramLog {
     /// The content of a log, up to the point where it was written.
     package struct Contents {
         package var entries: [Entry] = []

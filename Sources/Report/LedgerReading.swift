@@ -146,11 +146,9 @@ struct LedgerReading {
         default: return false
         }
     }
-}
 
-// MARK: - Places
+    // MARK: - Places
 
-extension LedgerReading {
     /// Sorted and disjoint, so that each number has one place.
     private mutating func addPublishers(_ row: LedgerRow, _ own: UInt32?, _ first: UInt32, _ count: UInt64) -> Bool {
         let end = self.ledger.places.streams.last?.publishers.upperBound ?? 0
@@ -179,11 +177,9 @@ extension LedgerReading {
         set.formUnion(numbers)
         return true
     }
-}
 
-// MARK: - Publishers
+    // MARK: - Publishers
 
-extension LedgerReading {
     /// Begins the publishers of one more event loop.
     private mutating func addAudiences(_ count: UInt64) -> Bool {
         guard count <= UInt64(StreamKey.audienceLimit), count <= UInt64(Self.numberLimit - self.audiences),
@@ -264,11 +260,9 @@ extension LedgerReading {
         self.published.fates[fates - 1].neverSent = count
         return true
     }
-}
 
-// MARK: - Receivers
+    // MARK: - Receivers
 
-extension LedgerReading {
     /// The place of the stream that was added last.
     private var stream: Int? { self.ledger.received.keys.indices.last }
 

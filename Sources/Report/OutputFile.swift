@@ -54,3 +54,49 @@ struct OutputFile: ~Copyable {
         guard rename(draft, path) == 0 else { throw ResultError(path: path, doing: "cannot replace it") }
     }
 }
+
+/// Why a result could not be written or read; exit code 73 is the caller's answer while writing, 65 while reading.
+package struct ResultError: Error, Hashable, Sendable, CustomStringConvertible {
+    package let path: String
+    package let reason: String
+
+    package init(path: String, reason: String) {
+        self.path = path
+        self.reason = reason
+    }
+
+    /// Reads `errno` as the failed call left it.
+    init(path: String, doing what: String, _ remedy: String? = nil) {
+        let error = String(cString: strerror(errno))
+        self.init(path: path, reason: "\(what): \(error)" + (remedy.map { "; \($0)" } ?? ""))
+    }
+
+    package var description: String { "\(self.path): \(self.reason)" }
+}
+
+/// Files that the user named: written whole, or added to.
+package enum ReportFile {
+    /// Replaces the file with the text.
+    package static func write(_ text: String, to path: String) throws(ResultError) {
+        let file = try OutputFile(path: path)
+        try file.write(text)
+    }
+
+    /// Adds the text, as several steps of a job do to one summary.
+    package static func append(_ text: String, to path: String) throws(ResultError) {
+        let file = try OutputFile(appendingTo: path)
+        try file.write(text)
+    }
+
+    /// Why nothing could be written there; leaves no trace.
+    package static func problem(_ path: String) -> String? {
+        var facts = stat()
+        if stat(path, &facts) == 0 {
+            if facts.st_mode & S_IFMT == S_IFDIR { return "is a directory; name a file" }
+            return access(path, W_OK) == 0 ? nil : String(cString: strerror(errno))
+        }
+        let slash = path.lastIndex(of: "/")
+        let parent = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        return access(parent, W_OK) == 0 ? nil : String(cString: strerror(errno))
+    }
+}

@@ -98,9 +98,7 @@ package final class ResultDirectory {
     }
 
     func file(_ name: String) -> String { "\(self.partial)/\(name)" }
-}
 
-extension ResultDirectory {
     private static func withoutTrailingSlashes(_ path: String) -> String {
         var path = Substring(path)
         while path.count > 1, path.hasSuffix("/") { path.removeLast() }

@@ -81,9 +81,7 @@ struct RunHistory {
         }
         return errors.sorted { $0.key < $1.key }.map(\.value)
     }
-}
 
-extension RunHistory {
     private var durations: [Metric] {
         var totals: [Series: Histogram] = [:]
         var order: [Series] = []

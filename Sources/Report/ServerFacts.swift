@@ -1,8 +1,7 @@
 package import Measurement
 
-// A watched server in words, for the summary and the page.
 extension RunRecord {
-    /// Its name, and what it used; empty where nothing is known.
+    /// A watched server in words: its name, and what it used; empty where nothing is known.
     package var serverFacts: [(name: String, value: String)] {
         var facts: [(name: String, value: String)] = []
         let observed = self.metrics.filter {
@@ -47,6 +46,30 @@ extension RunRecord {
             facts.append(("memory per connection", Human.bytes(bytes)))
         }
         return facts
+    }
+
+    /// The servers of the plan, and of its groups.
+    package var targets: [String] {
+        var unique: [String] = []
+        for case .array(let all)? in ([self.plan] + self.plans).map({ $0["targets"] }) {
+            for case .string(let target) in all where !unique.contains(target) { unique.append(target) }
+        }
+        return unique
+    }
+
+    /// `server broker.example:1883`, and what the servers named themselves.
+    package var serverWords: [String] {
+        let targets = self.targets
+        let names = (targets.count == 1 ? "server " : "servers ") + targets.joined(separator: ", ")
+        return (targets.isEmpty ? [] : [names]) + (self.servers ?? []).words
+    }
+
+    func metrics(named name: String) -> [Metric] {
+        self.metrics.filter { $0.name == name }.sorted { $0.labels < $1.labels }
+    }
+
+    package func metric(_ name: String, _ labels: Labels) -> Metric? {
+        self.metrics.first { $0.name == name && $0.labels == labels }
     }
 }
 

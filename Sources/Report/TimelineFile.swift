@@ -18,9 +18,7 @@ struct TimelineRow {
     var length: Double?
     /// Whether an interval begins with it.
     var beginsInterval: Bool
-}
 
-extension TimelineRow {
     /// The rows that were written completely; the header and invalid lines are skipped.
     static func read(_ text: String) -> [TimelineRow] {
         var rows: [TimelineRow] = []

@@ -26,16 +26,12 @@ package enum ExitStatus: Int32, Sendable, CaseIterable {
     case thresholdFailed = 99
     /// All checks passed.
     case success = 0
-}
 
-extension ExitStatus {
     /// The status to use if several apply.
     package static func first(_ statuses: [ExitStatus]) -> ExitStatus {
         self.allCases.first { statuses.contains($0) } ?? .success
     }
-}
 
-extension ExitStatus {
     /// The first status that applies to a run, to merged segments or to a decode, in the order of declaration.
     ///
     /// - Parameters:

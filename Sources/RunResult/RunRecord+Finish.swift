@@ -112,6 +112,78 @@ extension RunRecord {
         verdict.add(.generatorLimited, limits)
         return verdict
     }
+
+    /// Spreads by kind of client; in a run of several groups with the group's name as prefix.
+    private static func spreads(_ groups: [GroupResult]) -> [String: ClientGroup] {
+        var spreads: [String: ClientGroup] = [:]
+        for group in groups {
+            for (kind, members) in Dictionary(grouping: group.account.clients, by: \.group) {
+                spreads[group.name.map { "\($0) \(kind)" } ?? kind] = ClientGroup(
+                    members.map(\.tally),
+                    publishes: members.contains(where: \.sends),
+                    acknowledged: members.contains(where: \.acknowledged),
+                    subscribes: members.contains(where: \.receives),
+                    id: { group.clientID(members[$0].number) }
+                )
+            }
+        }
+        return spreads
+    }
+
+    /// The operations that did not come: `4,211 of 8,000 messages were not answered`; `nil` if all of it came.
+    ///
+    /// From the books, so a run that was cut has none.
+    var outstandingWords: String? {
+        func sum(_ column: (Books) -> UInt64?) -> UInt64 { self.books.reduce(0) { $0 + (column($1) ?? 0) } }
+        let unsent = sum(\.notSent)
+        let unanswered = sum { $0.outstanding ?? $0.notSent }
+        if unanswered > 0 {
+            let end = unsent == unanswered ? "sent" : "answered"
+            return Self.words(unanswered, of: sum(\.offered), "messages", singular: "was not \(end)", "were not \(end)")
+        }
+        let owed = sum(\.deliveryOutstanding)
+        if owed > 0 {
+            let end = "not come when the drain ended"
+            return Self.words(owed, of: sum(\.expected), "deliveries", singular: "had \(end)", "had \(end)")
+        }
+        let turns = self.turns
+        guard turns.outstanding > 0 else { return nil }
+        let noun = "changes of subscriptions"
+        return Self.words(turns.outstanding, of: turns.due, noun, singular: "was not answered", "were not answered")
+    }
+
+    /// The SUBSCRIBE and UNSUBSCRIBE packets of a subscription churn, with the turns that were not begun.
+    var turns: (due: UInt64, outstanding: UInt64) {
+        self.whole("subscription_churn_duration").compactMap(\.duration).reduce((0, 0)) { sum, leg in
+            (sum.0 &+ leg.count, sum.1 &+ (leg.unanswered?.outstanding ?? 0))
+        }
+    }
+
+    private static func words(
+        _ count: UInt64,
+        of all: UInt64,
+        _ noun: String,
+        singular: String,
+        _ plural: String
+    ) -> String {
+        "\(Words.count(count)) of \(Words.count(all)) \(noun) \(count == 1 ? singular : plural)"
+    }
+
+    /// The verdict of a search step, from its own record.
+    ///
+    /// - Parameter status: the exit status of its process.
+    /// - Returns: the verdict on the load, and the reason if it is not "held"; `nil` if the step did not run.
+    package func step(status: Int32) -> (verdict: CapacitySearch.Verdict, reason: String?)? {
+        guard let verdict = self.verdict else { return nil }
+        // Without a server a smaller load would fail too.
+        let isAlone = verdict.reasons.contains { $0.code == Verdict.Reason.noConnectionCode }
+        if status == ExitStatus.unavailable.rawValue, isAlone { return nil }
+        // Messages that were not answered are beyond every objective.
+        let unanswered = [self.outstandingWords].compactMap(\.self)
+        let step = verdict.ofStep(broken: self.thresholds.filter { !$0.ok }.map(\.expression) + unanswered)
+        guard step == .held, let late = verdict.reasons.first?.text else { return (step, step.reason) }
+        return (step, "the generator was the limit, and the objectives were met all the same: \(late)")
+    }
 }
 
 extension RunSamples {
@@ -130,21 +202,31 @@ extension RunSamples {
     }
 }
 
-extension RunRecord {
-    /// Spreads by kind of client; in a run of several groups with the group's name as prefix.
-    private static func spreads(_ groups: [GroupResult]) -> [String: ClientGroup] {
-        var spreads: [String: ClientGroup] = [:]
-        for group in groups {
-            for (kind, members) in Dictionary(grouping: group.account.clients, by: \.group) {
-                spreads[group.name.map { "\($0) \(kind)" } ?? kind] = ClientGroup(
-                    members.map(\.tally),
-                    publishes: members.contains(where: \.sends),
-                    acknowledged: members.contains(where: \.acknowledged),
-                    subscribes: members.contains(where: \.receives),
-                    id: { group.clientID(members[$0].number) }
-                )
+extension Verdict {
+    /// Reasons that delay a generator whose loops have CPU time left in most seconds.
+    ///
+    /// Otherwise "generator-cpu" is among the reasons too.
+    private static let disturbances: Set<String> = ["schedule-lag", "cpu-steal", "host-full"]
+
+    /// The result of a search step for the load that it offered.
+    ///
+    /// A late generator that sent everything sent bursts instead of an even load, and response times count from the due
+    /// time. The delay can break an objective that the server meets. It cannot make an objective pass that the server
+    /// breaks.
+    ///
+    /// - Parameter broken: the objectives that failed.
+    /// - Returns: whether the load held, broke, or gave no result.
+    func ofStep(broken: [String]) -> CapacitySearch.Verdict {
+        let words = self.reasons.first?.text ?? self.state.rawValue
+        switch self.state {
+        case .aborted, .unreconciled: return .broken(words)
+        case .generatorLimited:
+            let disturbances = Self.disturbances.union([Reason.silentCode])
+            guard self.reasons.allSatisfy({ disturbances.contains($0.code) }) else {
+                return .generatorLimited(words)
             }
+            return broken.isEmpty ? .held : .disturbed(words)
+        case .valid: return broken.isEmpty ? .held : .broken(broken.joined(separator: ", "))
         }
-        return spreads
     }
 }

@@ -94,9 +94,7 @@ package struct DigestMD5Mechanism: SASLMechanism {
         guard let told = try directives.only("rspauth") else { throw .serverNotVerified }
         guard told.equalsInConstantTime(Array(proof.utf8)) else { throw .serverNotVerified }
     }
-}
 
-extension DigestMD5Mechanism {
     private mutating func answer(_ challenge: DigestChallenge) throws(SASLError) -> [UInt8] {
         // §2.1.1: a realm of ours if the server has it, else its first; none at all leaves the choice to the client.
         let known = challenge.realms.first { $0.elementsEqual(self.host.utf8) }

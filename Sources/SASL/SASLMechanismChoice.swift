@@ -142,9 +142,7 @@ package struct SASLMechanismChoice: Hashable, Sendable {
         guard offer.isSecure, let types = offer.bindings else { return nil }
         return offer.available.first { types.contains($0.kind.rawValue) }
     }
-}
 
-extension SASLMechanismChoice {
     private func make(
         _ name: String,
         _ offered: Set<String>,

@@ -47,9 +47,7 @@ struct SASLPrepTables: Sendable {
         self.compositions = compositions
         (self.classes, self.classNumbers) = reader.classes()
     }
-}
 
-extension SASLPrepTables {
     /// Normalization form KC.
     func normalized(_ text: [UInt32]) -> [UInt32] {
         var parts: [UInt32] = []
@@ -113,6 +111,48 @@ extension SASLPrepTables {
     private func pair(_ first: UInt32, _ second: UInt32) -> UInt32? {
         Hangul.pair(first, second) ?? self.compositions[UInt64(first) << 32 | UInt64(second)]
     }
+
+    /// Reads the encoded tables; past their end every integer is 0.
+    private struct Reader {
+        let bytes: [UInt8]
+        var position = 0
+
+        mutating func next() -> UInt32 {
+            var (value, shift): (UInt32, UInt32) = (0, 0)
+            while self.position < self.bytes.count {
+                let byte = self.bytes[self.position]
+                self.position += 1
+                value |= UInt32(byte & 0x7F) << shift
+                shift += 7
+                if byte < 0x80 { break }
+            }
+            return value
+        }
+
+        mutating func codePoints() -> CodePoints {
+            var points = CodePoints()
+            var end: UInt32 = 0
+            for _ in 0..<self.next() { self.run(into: &points, &end) }
+            return points
+        }
+
+        mutating func classes() -> (CodePoints, [UInt8]) {
+            var points = CodePoints()
+            var numbers: [UInt8] = []
+            var end: UInt32 = 0
+            for _ in 0..<self.next() {
+                self.run(into: &points, &end)
+                numbers.append(UInt8(truncatingIfNeeded: self.next()))
+            }
+            return (points, numbers)
+        }
+
+        private mutating func run(into points: inout CodePoints, _ end: inout UInt32) {
+            let begin = end + self.next()
+            end = begin + self.next()
+            points.append(begin..<end)
+        }
+    }
 }
 
 /// Syllables that are composed by arithmetic (Unicode 3.2 §3.12).
@@ -162,49 +202,5 @@ struct CodePoints: Sendable {
             if self.ends[middle] <= point { low = middle + 1 } else { high = middle }
         }
         return low < self.begins.count && self.begins[low] <= point ? low : nil
-    }
-}
-
-extension SASLPrepTables {
-    /// Reads the encoded tables; past their end every integer is 0.
-    private struct Reader {
-        let bytes: [UInt8]
-        var position = 0
-
-        mutating func next() -> UInt32 {
-            var (value, shift): (UInt32, UInt32) = (0, 0)
-            while self.position < self.bytes.count {
-                let byte = self.bytes[self.position]
-                self.position += 1
-                value |= UInt32(byte & 0x7F) << shift
-                shift += 7
-                if byte < 0x80 { break }
-            }
-            return value
-        }
-
-        mutating func codePoints() -> CodePoints {
-            var points = CodePoints()
-            var end: UInt32 = 0
-            for _ in 0..<self.next() { self.run(into: &points, &end) }
-            return points
-        }
-
-        mutating func classes() -> (CodePoints, [UInt8]) {
-            var points = CodePoints()
-            var numbers: [UInt8] = []
-            var end: UInt32 = 0
-            for _ in 0..<self.next() {
-                self.run(into: &points, &end)
-                numbers.append(UInt8(truncatingIfNeeded: self.next()))
-            }
-            return (points, numbers)
-        }
-
-        private mutating func run(into points: inout CodePoints, _ end: inout UInt32) {
-            let begin = end + self.next()
-            end = begin + self.next()
-            points.append(begin..<end)
-        }
     }
 }

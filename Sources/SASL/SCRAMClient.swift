@@ -121,9 +121,7 @@ package struct SCRAMClient: SASLMechanism {
     private func firstBare(_ nonce: [UInt8]) -> [UInt8] {
         Array("n=".utf8) + SCRAMMessage.escape(self.user) + Array(",r=".utf8) + nonce
     }
-}
 
-extension SCRAMClient {
     /// Reads `r=`, `s=`, `i=` and writes `c=`, `r=`, `p=`.
     private mutating func answerFirst(_ challenge: [UInt8], _ nonce: [UInt8]) throws(SASLError) -> [UInt8] {
         try SCRAMMessage.check(challenge)

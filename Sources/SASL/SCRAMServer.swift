@@ -178,9 +178,7 @@ package struct SCRAMServer: Sendable {
         let signature = self.hash.authenticationCode(of: authMessage, key: keys.serverKey)
         return .accepted(user: challenged.user, Array("v=".utf8) + Base64.digits(signature))
     }
-}
 
-extension SCRAMServer {
     private struct Header {
         let bytes: [UInt8]
         let actsFor: [UInt8]?

@@ -134,21 +134,7 @@ enum Characters {
         }
         return Self.equal(base, UnsafeRawPointer(literal.utf8Start), bytes.count)
     }
-}
 
-/// A character read out of bytes.
-struct DecodedScalar {
-    enum State { case whole, cut, broken }
-
-    let state: State
-    let value: UInt32
-    let count: Int
-
-    static let cut = DecodedScalar(state: .cut, value: 0, count: 0)
-    static let broken = DecodedScalar(state: .broken, value: 0, count: 0)
-}
-
-extension Characters {
     /// Reads the character of several bytes at `at`.
     ///
     /// The Unicode Standard, table 3-7: the first continuation byte alone decides about overlong forms, surrogates and
@@ -202,4 +188,16 @@ extension Characters {
         default: Self.isNameStart(scalar: scalar)
         }
     }
+}
+
+/// A character read out of bytes.
+struct DecodedScalar {
+    enum State { case whole, cut, broken }
+
+    let state: State
+    let value: UInt32
+    let count: Int
+
+    static let cut = DecodedScalar(state: .cut, value: 0, count: 0)
+    static let broken = DecodedScalar(state: .broken, value: 0, count: 0)
 }

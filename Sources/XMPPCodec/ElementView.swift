@@ -79,11 +79,9 @@ public struct ElementView: ~Copyable {
     public func withBytes<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R {
         body(UnsafeRawBufferPointer(start: self.space.base, count: self.space.byteCount))
     }
-}
 
-// MARK: Attributes
+    // MARK: Attributes
 
-extension ElementView {
     /// The attribute of this name without a namespace; `xml:lang` and the like need their prefix.
     private func attributeToken(_ name: StaticString) -> Token? {
         let count = UInt32(truncatingIfNeeded: name.utf8CodeUnitCount)
@@ -136,11 +134,9 @@ extension ElementView {
 
     /// The `xmlns` attribute of this element itself.
     var declaredDefault: String? { self.attribute("xmlns") }
-}
 
-// MARK: Children
+    // MARK: Children
 
-extension ElementView {
     /// The first child element, optionally with this name and namespace.
     public func firstChild(_ name: StaticString? = nil, _ namespace: StaticString? = nil) -> ElementView? {
         self.element(from: self.index + 1, to: self.end, name, namespace)

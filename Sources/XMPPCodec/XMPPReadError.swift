@@ -71,9 +71,7 @@ public enum XMPPReadError: Error, Hashable, Sendable {
     case rootNamespace
     /// A WebSocket message that ends inside an element (RFC 7395 §3.3).
     case incompleteMessage
-}
 
-extension XMPPReadError {
     /// The stream error that answers it (RFC 6120 §4.9.3).
     public var condition: StreamErrorCondition {
         switch self {

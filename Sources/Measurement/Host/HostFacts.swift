@@ -38,9 +38,7 @@ package struct HostFacts: Hashable, Sendable, Codable {
         case isVirtual = "virtual"
         case hypervisor
     }
-}
 
-extension HostFacts {
     /// Reads all facts from a few small files, in well under a millisecond.
     package static func read() -> HostFacts {
         var facts = HostFacts()

@@ -20,11 +20,6 @@ package struct ClientSpread: Codable, Hashable, Sendable {
     package struct Client: Codable, Hashable, Sendable {
         package var id: String
         package var value: Double
-
-        package init(id: String, value: Double) {
-            self.id = id
-            self.value = value
-        }
     }
 
     /// The number of clients with a value.

@@ -187,9 +187,7 @@ package struct RunAccumulator: Sendable {
             self.stageTotals[stage][index].merge(of(MetricLane.stage(stage)))
         }
     }
-}
 
-extension RunAccumulator {
     /// The metrics of the run so far, in the form of `run.json`.
     ///
     /// `measuredSeconds`: the length of the measured phase so far; without it there are no rates.

@@ -11,14 +11,12 @@ package enum UnansweredEnd: Hashable, Sendable {
 /// An age is a lower bound: an answer, had it come, would have taken longer.
 package struct Unanswered: Sendable {
     /// The age at the failure, or at the end of the drain.
-    package private(set) var ages = Histogram()
-    package private(set) var failed: UInt64 = 0
-    package private(set) var outstanding: UInt64 = 0
+    package private(set) var ages: Histogram
+    package private(set) var failed: UInt64
+    package private(set) var outstanding: UInt64
 
-    package init() {}
-
-    /// Restores what a record holds.
-    package init(ages: Histogram, failed: UInt64, outstanding: UInt64) {
+    /// What a record holds; nothing at first.
+    package init(ages: Histogram = Histogram(), failed: UInt64 = 0, outstanding: UInt64 = 0) {
         self.ages = ages
         self.failed = failed
         self.outstanding = outstanding
@@ -53,12 +51,10 @@ package struct Unanswered: Sendable {
 
 /// The values of a duration: the answered ones, and those that are known from below.
 package struct DurationValues: Sendable {
-    package var answered = Histogram()
-    package var unanswered = Unanswered()
+    package var answered: Histogram
+    package var unanswered: Unanswered
 
-    package init() {}
-
-    package init(answered: Histogram, unanswered: Unanswered = Unanswered()) {
+    package init(answered: Histogram = Histogram(), unanswered: Unanswered = Unanswered()) {
         self.answered = answered
         self.unanswered = unanswered
     }

@@ -203,9 +203,7 @@ package struct GeneratorAudit: Sendable {
         self.portsExhausted += ports
         self.descriptorsExhausted += descriptors
     }
-}
 
-extension GeneratorAudit {
     /// The rules broken so far; empty if the generator kept up.
     package var reasons: [Verdict.Reason] {
         [self.unsentReason, self.lagReason, self.cpuReason, self.hostReason].compactMap { $0 }

@@ -64,9 +64,7 @@ extension RunRecord {
         part.ledger = self.groups?.first { $0.name == group }?.ledger ?? self.ledger
         return part
     }
-}
 
-extension RunRecord {
     /// The record without the metrics of single stages.
     package var withoutStages: RunRecord {
         var whole = self

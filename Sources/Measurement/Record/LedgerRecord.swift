@@ -58,9 +58,7 @@ package struct LedgerExample: Codable, Hashable, Sendable {
         self.cause = cause
         self.qos = qos
     }
-}
 
-extension LedgerExample {
     /// `topic fleet/7/command, message 42 of ops-3 to device-7`; `nil` if none of it is known.
     package var words: String? {
         let message = [

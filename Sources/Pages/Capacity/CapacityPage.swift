@@ -132,9 +132,7 @@ package struct CapacityPage {
             ChartObjective($0.limit, label: "p99 \($0.comparison.rawValue) \(Human.duration($0.limit))")
         }
     }
-}
 
-extension CapacityPage {
     private static let shapes: [(verdict: String, shape: ChartShape)] = [
         ("held", .circle), ("broken", .cross), ("generator-limited", .triangle), ("disturbed", .ring),
     ]

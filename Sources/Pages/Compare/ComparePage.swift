@@ -109,16 +109,7 @@ package struct ComparePage {
         case .changed, .same, .missing: .plain
         }
     }
-}
 
-extension ComparedFigure {
-    /// `publish_ack_duration QoS 1 p99`.
-    var words: String {
-        SeriesName.words(self.name, self.labels, self.field)
-    }
-}
-
-extension ComparePage {
     /// Which side is the better one, by what, and how sure that is.
     private var lead: PageLead {
         let judged = self.ordered
@@ -241,5 +232,12 @@ extension ComparePage {
             bar: bar,
             note: "\(figure.changeText) \(figure.findingText(hasFailed: self.comparison.hasFailed))"
         )
+    }
+}
+
+extension ComparedFigure {
+    /// `publish_ack_duration QoS 1 p99`.
+    var words: String {
+        SeriesName.words(self.name, self.labels, self.field)
     }
 }

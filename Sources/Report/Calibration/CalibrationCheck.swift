@@ -41,10 +41,9 @@ package struct CalibrationCheck: Codable, Hashable, Sendable {
         // A fault that was never injected proves nothing.
         self.ok = self.problem == nil && abs(self.difference ?? .infinity) <= tolerance
     }
-}
 
-// Faults injected by the broker, compared with the run's report.
-extension CalibrationCheck {
+    // MARK: - Faults injected by the broker, compared with the run's report
+
     /// One run, and the broker's own figures of it.
     package struct Delayed: Sendable {
         package var record: RunRecord
@@ -144,10 +143,9 @@ extension CalibrationCheck {
             problem: isUnsound ? record.unsound : injected == 0 ? "the broker made none" : nil
         )
     }
-}
 
-// The generator against its plan and against the kernel.
-extension CalibrationCheck {
+    // MARK: - The generator against its plan and against the kernel
+
     /// An open loop of `due` operations; `arrived`: PUBLISH that the broker counted.
     package static func pacing(_ record: RunRecord, due: Double, arrived: UInt64) -> [CalibrationCheck] {
         let lag = record.metrics.first { $0.name == "schedule_lag" && $0.labels["stage"] == nil }?.duration

@@ -63,9 +63,7 @@ package struct ComparedFigure: Hashable, Sendable {
     package var title: String {
         self.labels.isEmpty ? self.name : "\(self.name){\(self.labels.words)}"
     }
-}
 
-extension ComparedFigure {
     /// A value of either side for people.
     package func text(_ value: Double?) -> String {
         value.map { self.field.text($0, unit: self.unit) } ?? Human.unknown

@@ -93,9 +93,7 @@ package struct ComparedRun: Sendable {
         }
         return runs
     }
-}
 
-extension ComparedRun {
     /// Every metric by its series; errors in all and by their kind, which no other list of metrics has.
     ///
     /// Lost messages are one series whatever their cause: a run that loses some has causes that another one lacks.

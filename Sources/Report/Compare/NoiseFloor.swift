@@ -80,9 +80,7 @@ package struct NoiseFloor: Codable, Hashable, Sendable {
         else { return nil }
         return Resampling.Noise(deviation: figure.deviation, degrees: Double(self.runs - 1))
     }
-}
 
-extension NoiseFloor {
     /// The noise assumed for a single run per side on a host that was not measured.
     ///
     /// It is generous, because the true noise is unknown.

@@ -65,9 +65,7 @@ package struct RegressionLimit: Hashable, Sendable {
         if self.labels["phase"] == nil, let phase = labels["phase"], phase != "total" { return false }
         return self.labels["leg"] != nil || labels["leg"] != "pubrec"
     }
-}
 
-extension RegressionLimit {
     /// The default limits: latency, throughput, loss and errors.
     static let usual: [RegressionLimit] =
         ["publish_ack_duration", "delivery_duration", "request_duration", "iq_duration"].flatMap {

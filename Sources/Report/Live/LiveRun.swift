@@ -161,11 +161,9 @@ package struct LiveRun: Sendable {
             self.durations[series, default: DurationValues()].merge(values)
         }
     }
-}
 
-// MARK: - As a record
+    // MARK: - As a record
 
-extension LiveRun {
     /// Durations added up so far, in the order of their appearance; only those of the measured phase, as in `run.json`.
     package var values: [(series: Series, values: DurationValues)] {
         self.durationOrder.compactMap { series in self.durations[series].map { (series, $0) } }
@@ -194,23 +192,9 @@ extension LiveRun {
         record.errors = self.standing.errors
         return record
     }
-}
 
-extension LiveRun: MetricSource {
-    /// Metrics of single stages are unknown before the end.
-    package func readings(of name: String, stage: String?) -> [MetricReading] {
-        guard stage == nil else { return [] }
-        let durations = self.values.filter { $0.series.name == name }.map { series, values in
-            MetricReading(labels: series.labels, value: .duration(values))
-        }
-        return durations
-            + self.levels.filter { $0.name == name }.compactMap(\.levelReading)
-    }
-}
+    // MARK: - As a time line
 
-// MARK: - As a time line
-
-extension LiveRun {
     private mutating func addColumns(_ interval: TimelineInterval) {
         let count = self.timeline.seconds.count
         self.timeline.seconds.append(interval.second)
@@ -232,6 +216,18 @@ extension LiveRun {
             self.timeline.columns[place].add(metric.reading)
         }
         for place in self.timeline.columns.indices { self.timeline.columns[place].fill(upTo: count + 1) }
+    }
+}
+
+extension LiveRun: MetricSource {
+    /// Metrics of single stages are unknown before the end.
+    package func readings(of name: String, stage: String?) -> [MetricReading] {
+        guard stage == nil else { return [] }
+        let durations = self.values.filter { $0.series.name == name }.map { series, values in
+            MetricReading(labels: series.labels, value: .duration(values))
+        }
+        return durations
+            + self.levels.filter { $0.name == name }.compactMap(\.levelReading)
     }
 }
 

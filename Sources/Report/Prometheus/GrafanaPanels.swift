@@ -22,9 +22,7 @@ struct GrafanaPanel: Sendable {
     let unit: String
     var kind = Kind.course
     let queries: [Query]
-}
 
-extension GrafanaPanel {
     static var all: [GrafanaPanel] { self.traffic + self.times + self.losses + self.machines }
 
     private static var traffic: [GrafanaPanel] {

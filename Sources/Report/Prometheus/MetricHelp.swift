@@ -27,9 +27,7 @@ package struct MetricHelp: Hashable, Sendable {
     static func gauge(_ name: String, unit: String? = nil, _ help: String) -> MetricHelp {
         MetricHelp(name: name, kind: .gauge, unit: unit, help: help)
     }
-}
 
-extension MetricHelp {
     package static let all: [MetricHelp] = Array(
         [
             connections, publishing, receiving, requests, churn, store, traffic, hosts, server, xmpp,

@@ -106,3 +106,79 @@ package struct PrometheusInfo: Hashable, Sendable {
         )
     }
 }
+
+/// The names of a metric and its parts in Prometheus: prefix, base unit, suffix of the type.
+package struct PrometheusName: Hashable, Sendable {
+    package static let prefix = "clamor_"
+    /// Units that are base units of Prometheus, and so part of a name.
+    private static let baseUnits = ["seconds", "bytes"]
+    /// Labels that the format uses for parts of a metric; one of ours with such a name gets ``exported``.
+    static let reservedLabels: Set = ["le", "q", "quantile"]
+    static let exported = "exported_"
+
+    /// The name of the family in OpenMetrics, without the suffix of a counter.
+    package let family: String
+    /// The unit at the end of the family's name, if it has one.
+    package let unit: String?
+    package let kind: Metric.Kind
+
+    /// `name`: the metric's short name.
+    package init(_ name: String, kind: Metric.Kind, unit: String?) {
+        let base = Self.prefix + Self.valid(name, colons: true)
+        var family = base
+        // Only of words: "bytes_sent" names its unit, and "megabytes" would not.
+        if let unit, Self.baseUnits.contains(unit), !base.split(separator: "_").contains(unit[...]) {
+            family += "_" + unit
+        }
+        while kind == .counter, family.hasSuffix("_total") { family.removeLast("_total".count) }
+        self.family = family
+        self.unit = unit.flatMap { family.hasSuffix("_" + $0) ? $0 : nil }
+        self.kind = kind
+    }
+
+    package init(_ help: MetricHelp) { self.init(help.name, kind: help.kind, unit: help.unit) }
+
+    /// The name of a counter's or gauge's samples.
+    package var sample: String { self.kind == .counter ? self.family + "_total" : self.family }
+
+    /// The gauges with a duration's percentiles.
+    package var quantiles: String {
+        guard let unit = self.unit else { return self.family + "_quantile" }
+        return self.family.dropLast(unit.count) + "quantile_" + unit
+    }
+
+    /// The names of all samples.
+    package var samples: [String] {
+        switch self.kind {
+        case .counter, .gauge: [self.sample]
+        case .duration: ["_bucket", "_sum", "_count"].map { self.family + $0 } + [self.quantiles]
+        }
+    }
+
+    /// A name of Prometheus's alphabet: anything else becomes an underscore, and a digit does not begin it.
+    static func valid(_ name: String, colons: Bool) -> String {
+        var valid = ""
+        for byte in name.utf8 {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "_"):
+                valid.unicodeScalars.append(Unicode.Scalar(byte))
+            case UInt8(ascii: "0")...UInt8(ascii: "9"):
+                valid.unicodeScalars.append(Unicode.Scalar(byte))
+            case UInt8(ascii: ":") where colons: valid.append(":")
+            // One for each character, not for each of its further bytes.
+            case 0x80...0xBF: continue
+            default: valid.append("_")
+            }
+        }
+        return valid
+    }
+
+    /// The name of a label.
+    static func label(_ key: String) -> String {
+        var name = self.valid(key, colons: false)
+        // Names that begin with two underscores are Prometheus's own.
+        while name.hasPrefix("__") { name.removeFirst() }
+        if name.isEmpty || name.utf8.first.map({ $0 < UInt8(ascii: "A") }) == true { name = "_" + name }
+        return self.reservedLabels.contains(name) ? self.exported + name : name
+    }
+}

@@ -55,3 +55,66 @@ private final class ConnectClosures: ConnectObserver {
         self.done(result)
     }
 }
+
+/// The duration of each step of a connect; the steps do not overlap.
+package struct ConnectPhases: Hashable, Sendable {
+    /// The wait for a name lookup; `nil` without one (a literal address, or a cached answer).
+    package var dns: TimeAmount?
+    /// From the first connect(2) to the connection, over all addresses tried; `nil` if it was not reached.
+    package var tcp: TimeAmount?
+    /// The TLS handshake; `nil` without TLS, or if it was not completed.
+    package var tls: TimeAmount?
+    /// The WebSocket's opening handshake; `nil` without one, or if it was not completed.
+    package var webSocket: TimeAmount?
+
+    package init(dns: TimeAmount? = nil, tcp: TimeAmount? = nil, tls: TimeAmount? = nil, webSocket: TimeAmount? = nil) {
+        self.dns = dns
+        self.tcp = tcp
+        self.tls = tls
+        self.webSocket = webSocket
+    }
+}
+
+/// An open connection.
+package struct ConnectedChannel {
+    package let channel: any Channel
+    package let target: Target
+    package internal(set) var phases: ConnectPhases
+    /// No layer lies between the client's handler and the socket: the handler's bytes go unchanged over the wire.
+    package let isBare: Bool
+    /// The channel's socket, if it is known; a lookup costs 2 µs.
+    package internal(set) var descriptor: CInt?
+    /// The target is one of a domain's targets with direct TLS (TLS from the first byte).
+    package internal(set) var isDirectTLS = false
+
+    package init(channel: any Channel, target: Target, phases: ConnectPhases, isBare: Bool = true) {
+        self.channel = channel
+        self.target = target
+        self.phases = phases
+        self.isBare = isBare
+    }
+}
+
+/// A step between TCP and the client's handler: a PROXY header, TLS, a WebSocket.
+///
+/// A layer adds its handlers to the pipeline, does its handshake, and reports when the next layer can be added. One
+/// object serves all clients of an event loop; the state of one connection is in its handlers.
+package protocol ConnectLayer: AnyObject {
+    /// The phase that a timeout during this step is counted as.
+    var phase: ConnectError.Phase { get }
+
+    /// Begins on a connected channel.
+    ///
+    /// - Parameters:
+    ///   - channel: the channel; all calls are made on its event loop.
+    ///   - client: the number of the client, from 0.
+    ///   - target: the target of the connection.
+    ///   - done: called once, on the loop, when the layer is ready or the channel has failed; possibly before this
+    ///     returns.
+    func begin(
+        _ channel: any Channel,
+        client: Int,
+        target: Target,
+        done: @escaping (Result<Void, ConnectError.Reason>) -> Void
+    )
+}

@@ -1,4 +1,6 @@
 import NIOCore
+import NIOPosix
+import NIOSSL
 
 #if canImport(Glibc)
 import Glibc
@@ -146,6 +148,54 @@ extension ConnectError.Reason {
         case EMFILE, ENFILE: self = .descriptorsExhausted
         case EAFNOSUPPORT where isBinding: self = .sourceAddress
         default: self = .other(errno: error.errnoCode)
+        }
+    }
+}
+
+/// Errors of the operating system and of NIO in plain words.
+package enum SystemError {
+    /// The system's text for an error number, with the number.
+    package static func words(_ code: Int32) -> String { "\(String(cString: strerror(code))) (errno \(code))" }
+
+    /// The text for an error from a channel or a thread pool; Swift's own description for unknown errors.
+    package static func words(_ error: any Error) -> String {
+        switch error {
+        case let error as IOError: self.words(error.errnoCode)
+        case let error as SocketAddressError.UnknownHost:
+            "the host \(error.host) has no address: \(error.errorDescription)"
+        case is CancellationError, is NIOThreadPoolError.ThreadPoolInactive: "the program is stopping"
+        default: "\(error)"
+        }
+    }
+}
+
+/// The end of a connection as seen above TLS.
+package enum PeerClosing {
+    /// Whether an error means that the peer's FIN came without the `close_notify` that TLS requires before it.
+    package static func isBareFIN(_ error: any Error) -> Bool {
+        if case .uncleanShutdown? = error as? NIOSSLError { true } else { false }
+    }
+}
+
+/// The meaning of a channel error for the connection above, for any protocol.
+package enum ChannelFailure {
+    /// The peer's FIN: most servers end TLS without `close_notify`.
+    case finished
+    case webSocket(WebSocketViolation)
+    case insecure(TLSFailure)
+    /// The system's error number; an error without one counts as a reset.
+    case system(Int32)
+
+    /// `isBare`: no layer lies between the connection and the socket.
+    package init(_ error: any Error, isBare: Bool) {
+        if !isBare, PeerClosing.isBareFIN(error) {
+            self = .finished
+        } else if let violation = error as? WebSocketViolation {
+            self = .webSocket(violation)
+        } else if let failure = error as? TLSFailure {
+            self = .insecure(failure)
+        } else {
+            self = .system((error as? IOError)?.errnoCode ?? ECONNRESET)
         }
     }
 }

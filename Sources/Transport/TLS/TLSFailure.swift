@@ -35,6 +35,36 @@ package enum TLSFailure: Error, Hashable, Sendable {
     package var isLocal: Bool {
         if case .clientCertificateFile = self { true } else { false }
     }
+
+    /// An error of the TLS library as text: BoringSSL's reason, or the name of the error.
+    package static func words(ofLibrary error: any Error) -> String {
+        switch error {
+        case NIOSSLError.handshakeFailed(let inner), NIOSSLError.shutdownFailed(let inner):
+            return self.words(ofLibrary: inner)
+        case BoringSSLError.sslError(let stack), BoringSSLError.unknownError(let stack),
+            BoringSSLError.invalidSNIName(let stack), BoringSSLError.failedToSetALPN(let stack):
+            return TLSCaught.words(stack)
+        default:
+            let text = "\(error)"
+            let prefix = "\(type(of: error))."
+            let named = text.hasPrefix(prefix) ? text.dropFirst(prefix.count) : text[...]
+            let name = named.prefix(while: \.isLetter)
+            return self.spaced(name) + named[name.endIndex...]
+        }
+    }
+
+    /// `writeDuringTLSShutdown` as `write during TLS shutdown`.
+    private static func spaced(_ name: Substring) -> String {
+        let letters = Array(name)
+        var words = ""
+        for (index, letter) in letters.enumerated() {
+            let isBeforeSmall = index + 1 < letters.count && letters[index + 1].isLowercase
+            let beginsWord = letter.isUppercase && index > 0 && (isBeforeSmall || letters[index - 1].isLowercase)
+            if beginsWord { words += " " }
+            words += isBeforeSmall ? letter.lowercased() : String(letter)
+        }
+        return words
+    }
 }
 
 extension TLSFailure: CustomStringConvertible {
@@ -170,38 +200,6 @@ enum TLSCaught {
         var words = reason.lowercased().split(whereSeparator: { $0 == "_" || $0 == " " })
         if let first = words.first, first == "sslv3" || first == "tlsv1" { words.removeFirst() }
         return words.joined(separator: " ")
-    }
-}
-
-extension TLSFailure {
-    /// An error of the TLS library as text: BoringSSL's reason, or the name of the error.
-    package static func words(ofLibrary error: any Error) -> String {
-        switch error {
-        case NIOSSLError.handshakeFailed(let inner), NIOSSLError.shutdownFailed(let inner):
-            return self.words(ofLibrary: inner)
-        case BoringSSLError.sslError(let stack), BoringSSLError.unknownError(let stack),
-            BoringSSLError.invalidSNIName(let stack), BoringSSLError.failedToSetALPN(let stack):
-            return TLSCaught.words(stack)
-        default:
-            let text = "\(error)"
-            let prefix = "\(type(of: error))."
-            let named = text.hasPrefix(prefix) ? text.dropFirst(prefix.count) : text[...]
-            let name = named.prefix(while: \.isLetter)
-            return self.spaced(name) + named[name.endIndex...]
-        }
-    }
-
-    /// `writeDuringTLSShutdown` as `write during TLS shutdown`.
-    private static func spaced(_ name: Substring) -> String {
-        let letters = Array(name)
-        var words = ""
-        for (index, letter) in letters.enumerated() {
-            let isBeforeSmall = index + 1 < letters.count && letters[index + 1].isLowercase
-            let beginsWord = letter.isUppercase && index > 0 && (isBeforeSmall || letters[index - 1].isLowercase)
-            if beginsWord { words += " " }
-            words += isBeforeSmall ? letter.lowercased() : String(letter)
-        }
-        return words
     }
 }
 

@@ -167,6 +167,15 @@ final class TLSHandshake: ChannelInboundHandler {
         default: return reason
         }
     }
+
+    /// The certificate of this client, if each client has its own.
+    ///
+    /// Reads two small files on the loop.
+    fileprivate func answerCertificateRequest() throws(TLSSettingsError) -> NIOSSLContextConfigurationOverride? {
+        self.noteCertificateRequest()
+        guard let progress = self.progress else { return nil }
+        return try progress.layer.context.settings.identity(ofClient: self.client)?.override
+    }
 }
 
 extension TLSSettings {
@@ -259,16 +268,5 @@ final class TLSCurrentHandshakes: Sendable {
         } catch {
             promise.fail(error)
         }
-    }
-}
-
-extension TLSHandshake {
-    /// The certificate of this client, if each client has its own.
-    ///
-    /// Reads two small files on the loop.
-    fileprivate func answerCertificateRequest() throws(TLSSettingsError) -> NIOSSLContextConfigurationOverride? {
-        self.noteCertificateRequest()
-        guard let progress = self.progress else { return nil }
-        return try progress.layer.context.settings.identity(ofClient: self.client)?.override
     }
 }

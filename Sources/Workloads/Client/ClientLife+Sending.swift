@@ -157,14 +157,14 @@ extension ClientLife {
         let hasStreams = self.load.hasStreams
         batch.forEachOperation { index, due, stream, number in
             let sequence = first + UInt64(index)
-            var message = DueMessage(
+            let message = DueMessage(
                 sequence: sequence,
                 number: hasStreams ? number : sequence,
+                stream: stream,
                 due: due,
                 began: began,
                 lane: batch.lane(due)
             )
-            message.stream = stream
             let size = index == 0 ? firstSize : self.renderMessage(place, message)
             self.slab.unsentSizes.add(size)
             payload += self.payloadSize

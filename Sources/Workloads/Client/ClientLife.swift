@@ -132,14 +132,6 @@ package struct DueMessage {
     let began: NIODeadline
     /// The lane of the load in which it was due.
     let lane: Int
-
-    init(sequence: UInt64, number: UInt64, due: NIODeadline, began: NIODeadline, lane: Int) {
-        self.sequence = sequence
-        self.number = number
-        self.due = due
-        self.began = began
-        self.lane = lane
-    }
 }
 
 /// The metrics that all clients' operations share.

@@ -5,9 +5,7 @@ package enum LoadPayload: Sendable {
     case message(Template)
 
     package static func generated(size: Int) -> Self { .generated(sizes: size...size) }
-}
 
-extension LoadPayload {
     /// Sizes of generated payloads; 0 for templates.
     var sizes: ClosedRange<Int> {
         switch self {

@@ -132,11 +132,9 @@ package struct Template: Hashable, Sendable {
         let digits = bytes.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
         return UInt64(String(decoding: digits, as: UTF8.self)).map { ($0, digits.count) }
     }
-}
 
-// MARK: - The names of emqtt_bench
+    // MARK: - The names of emqtt_bench
 
-extension Template {
     /// The placeholders of `emqtt_bench`'s message templates, with its meanings.
     package static let names = [
         "%TIMESTAMP%", "%TIMESTAMPMS%", "%TIMESTAMPUS%", "%TIMESTAMPNS%", "%UNIQUE%", Self.randomName,
@@ -201,9 +199,9 @@ extension Template {
 
     /// Whether the bytes, as a message template, contain ``randomName``.
     package static func hasRandomBytes(in bytes: [UInt8]) -> Bool { self.words(in: bytes).contains(self.randomName) }
-}
 
-extension Template {
+    // MARK: - Rendering
+
     /// A text of which no placeholder is replaced, such as the password of a file.
     package static func escaped(_ text: String) -> String { text.replacing("%", with: "%%") }
 
@@ -297,11 +295,9 @@ extension Template {
         while bytes.count - start < width { bytes.append(UInt8(ascii: "0")) }
         bytes[start...].reverse()
     }
-}
 
-// MARK: - The filter that reads a topic
+    // MARK: - The filter that reads a topic
 
-extension Template {
     /// The filter that matches one client's publishes to this topic: levels that vary per message become `+`.
     package func filter(ofClient values: PlaceholderValues) -> String {
         self.filter { level in level.contains { $0.variesPerMessage } ? nil : values }

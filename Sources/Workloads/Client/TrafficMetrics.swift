@@ -117,3 +117,16 @@ package enum DisconnectReason: String, CaseIterable, Sendable {
     case timeout
     case `protocol`
 }
+
+/// The outcome of a loop's messages in addition to the counters: of the publishes of one QoS, or of its stanzas.
+package struct MessageBook: Hashable, Sendable {
+    package var timedOut: UInt64 = 0
+    /// Refused with a reason code of 0x80 or above or with an error, or lost with their connection.
+    package var failed: UInt64 = 0
+    /// Without an answer when the run ended.
+    package var inFlight: UInt64 = 0
+    /// Messages without an acknowledgement, QoS 0 or stanzas, whose connection did not end gracefully.
+    package var unconfirmed: UInt64 = 0
+    /// The part of them whose connection broke before the run ended it, and stanzas that came back.
+    package var broken: UInt64 = 0
+}

@@ -345,10 +345,9 @@ package struct MQTTLoad: Sendable {
         let place = self.publishersSubscribe ? number : number - self.publishers
         return (filter < self.filters.count ? self.filters[filter].qos : nil) ?? self.qos(ofSubscriber: place)
     }
-}
 
-// Targets that are separate servers.
-extension MQTTLoad {
+    // MARK: - Targets that are separate servers
+
     /// The server that a client connects to, from 0.
     ///
     /// Each server has contiguous publishers and contiguous subscribers. A subscriber to one publisher is on that

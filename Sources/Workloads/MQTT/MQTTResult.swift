@@ -9,7 +9,7 @@ package import NIOCore
 package struct MQTTResult: Sendable {
     package var published: PublishedExport
     package var ledger: LedgerExport
-    package var books: [QoS: PublishBook]
+    package var books: [QoS: MessageBook]
     /// The receivers of the loop's clients, and those that ever had a subscription in effect.
     package var receivers: Set<UInt32>
     package var began: Set<UInt32>
@@ -56,7 +56,7 @@ extension MQTTShardWork {
 
     package func takeResult() -> MQTTResult {
         self.joint?.loadBegan = self.shard.loadBegan
-        var books: [QoS: PublishBook] = [:]
+        var books: [QoS: MessageBook] = [:]
         for qos in QoS.allCases { books[qos] = self.books[qos.rawValue] }
         if self.joint != nil {
             // Nothing tells what was sent to a receiver that did not come back.

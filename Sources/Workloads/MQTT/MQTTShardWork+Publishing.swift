@@ -6,19 +6,6 @@ import MQTTCodec
 import Measurement
 package import NIOCore
 
-/// The outcome of the publishes of one QoS, in addition to the counters.
-package struct PublishBook: Hashable, Sendable {
-    package var timedOut: UInt64 = 0
-    /// Refused with a reason code of 0x80 or above, or lost with their connection.
-    package var failed: UInt64 = 0
-    /// Without an answer when the run ended.
-    package var inFlight: UInt64 = 0
-    /// QoS 0 messages whose connection did not end gracefully.
-    package var unconfirmed: UInt64 = 0
-    /// The part of them whose connection broke before the run ended it.
-    package var broken: UInt64 = 0
-}
-
 extension MQTTShardWork {
     func ids(_ qos: QoS, stream: Int = 0) -> UnsafeMutablePointer<MQTTMetrics.Publish> {
         self.publishes + (stream * 3 + Int(qos.rawValue))

@@ -86,7 +86,7 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
     /// For SCRAM: there are many clients, but few salts.
     let keys = SCRAMKeyCache()
     var members: ShareMembers
-    var books = PerQoS(repeating: PublishBook())
+    var books = PerQoS(repeating: MessageBook())
     var received = DeliveryBalance()
     /// The run that `sub` alone follows.
     var followedRun: UInt32?

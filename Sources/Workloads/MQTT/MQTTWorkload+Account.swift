@@ -69,7 +69,7 @@ extension MQTTWorkload {
     ) {
         let labels: Labels = ["qos": "\(qos.rawValue)"]
         let parts = results.compactMap { $0.books[qos] }
-        func sum(_ part: KeyPath<PublishBook, UInt64>) -> UInt64 { parts.reduce(0) { $0 + $1[keyPath: part] } }
+        func sum(_ part: KeyPath<MessageBook, UInt64>) -> UInt64 { parts.reduce(0) { $0 + $1[keyPath: part] } }
         books.fill(record, "publish", labels)
         if qos == .atMostOnce {
             books.confirmed = record.count("publish_confirmed", labels)

@@ -6,19 +6,6 @@ package import NIOCore
 import Transport
 package import XMPP
 
-/// The outcome of a loop's stanzas, in addition to the counters.
-package struct StanzaBook: Hashable, Sendable {
-    package var timedOut: UInt64 = 0
-    /// Answered with an error, or lost with their connection.
-    package var failed: UInt64 = 0
-    /// Without an answer when the run ended.
-    package var inFlight: UInt64 = 0
-    /// Messages whose stream did not end gracefully.
-    package var unconfirmed: UInt64 = 0
-    /// Those of them that came back, or whose connection did not end with the run.
-    package var broken: UInt64 = 0
-}
-
 extension XMPPShardWork {
     package func room(_ place: Int) -> Int {
         guard self.clients[place].stage == .up, let connection = self.clients[place].connection,
@@ -137,5 +124,94 @@ extension XMPPShardWork {
         // An occupant or a contact that is not there yet is owed nothing; a peer has its place from the beginning.
         guard self.load.work == .message else { return }
         self.noteNeverSent(place, batch)
+    }
+
+    // MARK: - Acknowledgements of stream management (XEP-0198), and the stanzas that they cover
+
+    /// Adds the stanzas that the stream itself has sent since the last write, answers to requests, to the list of
+    /// unacknowledged writes.
+    ///
+    /// Called before each write and each acknowledgement.
+    ///
+    /// The server counts all stanzas. Otherwise each of these would confirm a message that the server does not have.
+    func noteOwnStanzas(_ place: Int) {
+        guard self.metrics.acknowledged != nil else { return }
+        let sent = self.streams[place].stanzasSent
+        let own = sent &- self.clients[place].own.counted
+        self.clients[place].own.counted = sent
+        // The count has decreased: stream management is off, or begins anew.
+        guard own > 0, own < 1 << 31 else { return }
+        self.clients[place].own.writes.append(Write(at: self.context.now, count: Int32(clamping: own), isOwn: true))
+    }
+
+    /// Adds the load's stanzas after they have been appended.
+    func noteUnacknowledged(_ place: Int, count: Int, at began: NIODeadline) {
+        guard self.metrics.acknowledged != nil, count > 0 else { return }
+        self.clients[place].own.counted = self.streams[place].stanzasSent
+        self.clients[place].own.writes.append(Write(at: began, count: Int32(count)))
+    }
+
+    package func acknowledged(_ place: Int, count: Int, now: NIODeadline) {
+        guard let ids = self.metrics.acknowledged else { return }
+        // Adds the stream's own stanzas first. Added later, they would precede the next write although acknowledged.
+        self.noteOwnStanzas(place)
+        var left = count
+        var done = 0
+        var known = 0
+        while left > 0, done < self.clients[place].own.writes.count {
+            let write = self.clients[place].own.writes[done]
+            let part = min(left, Int(write.count))
+            if !write.isOwn {
+                self.meter.record(
+                    ids.duration,
+                    (now - write.at).nanoseconds,
+                    count: UInt64(part),
+                    lane: self.slab.times.lane(write.at)
+                )
+                known += part
+            }
+            left -= part
+            self.clients[place].own.writes[done].count -= Int32(part)
+            if self.clients[place].own.writes[done].count == 0 { done += 1 }
+        }
+        self.clients[place].own.writes.removeFirst(done)
+        self.clients[place].own.acknowledged += UInt64(known)
+        self.meter.add(ids.count, UInt64(known))
+    }
+
+    // MARK: - Clients in closed loop that would wait forever
+
+    /// Checks once a second for clients whose stanza has not reached all receivers within `--ack-timeout`, and for
+    /// clients that will never have a receiver.
+    func checkStalled(_ now: NIODeadline) {
+        guard let groups = self.groups, !self.load.isOpenLoop, self.shard.phase == .loading else { return }
+        for place in 0..<self.places.count where self.clients[place].stage == .up {
+            if groups.isAlone(place, self.load.work) {
+                self.checkAlone(place, groups)
+            } else if self.clients[place].own.credit <= 0, now - groups.members[place].sentAt > self.load.ackTimeout {
+                self.giveUp(place, groups, now: now)
+            }
+        }
+    }
+
+    private func giveUp(_ place: Int, _ groups: XMPPGroups, now: NIODeadline) {
+        let count = self.giveUpFlights(place, groups, as: .failed)
+        guard count > 0 else { return }
+        for _ in 0..<count {
+            self.error("fan-out timeout", "a stanza did not reach all receivers within the acknowledgement timeout")
+        }
+        self.clients[place].own.credit = Int32(clamping: self.load.window)
+        self.shard.markAble(place, at: now)
+    }
+
+    private func checkAlone(_ place: Int, _ groups: XMPPGroups) {
+        let seat = groups.seat(place)
+        let nobodyComes = (0..<groups.size).allSatisfy { member in
+            let other = groups.place(group: seat.group, member: member)
+            return other == place || self.clients[other].stage == .idle && self.clients[other].attempts == .max
+        }
+        guard nobodyComes else { return }
+        self.error("no contacts", "none of a client's contacts came up, so it had no receiver")
+        self.clients[place].connection?.abort()
     }
 }

@@ -85,7 +85,7 @@ package final class XMPPShardWork: ClientLife, XMPPConnectionObserver {
     let groups: XMPPGroups?
     /// Messages per write at most, given their size.
     let largestBatch: Int
-    var books = StanzaBook()
+    var books = MessageBook()
     /// By place.
     package var exceptions: [Int: PublishExceptions] = [:]
     var received = DeliveryBalance()

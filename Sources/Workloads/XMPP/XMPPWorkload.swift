@@ -10,7 +10,7 @@ package import Transport
 package struct XMPPResult: Sendable {
     package var fates: [PublisherFate]
     package var ledger: LedgerExport
-    package var book: StanzaBook
+    package var book: MessageBook
     /// How the deliveries of the loop's clients ended, by the monotonic clock.
     package var end: DeliveryEnd
     /// By number in the run.

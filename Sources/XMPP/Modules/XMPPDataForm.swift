@@ -185,6 +185,18 @@ public struct XMPPDataForm: Hashable, Sendable {
         for field in self.fields { x.add(field.element) }
         return x
     }
+
+    /// Bytes that it takes in memory, or so.
+    package var estimatedSize: Int {
+        self.fields.reduce(128 + Self.size(self.title) + Self.size(self.instructions)) { sum, field in
+            let texts = Self.size(field.name) + Self.size(field.label) + Self.size(field.explanation)
+            let options = field.options.reduce(0) { $0 + 32 + Self.size($1.label) + $1.value.utf8.count }
+            return sum + 128 + texts + Self.size(field.values) + options
+        }
+    }
+
+    private static func size(_ text: String?) -> Int { text?.utf8.count ?? 0 }
+    private static func size(_ texts: [String]) -> Int { texts.reduce(0) { $0 + 16 + $1.utf8.count } }
 }
 
 extension XMPPDataForm.Field {
@@ -222,18 +234,4 @@ extension XMPPDataForm.Field {
         }
         return field
     }
-}
-
-extension XMPPDataForm {
-    /// Bytes that it takes in memory, or so.
-    package var estimatedSize: Int {
-        self.fields.reduce(128 + Self.size(self.title) + Self.size(self.instructions)) { sum, field in
-            let texts = Self.size(field.name) + Self.size(field.label) + Self.size(field.explanation)
-            let options = field.options.reduce(0) { $0 + 32 + Self.size($1.label) + $1.value.utf8.count }
-            return sum + 128 + texts + Self.size(field.values) + options
-        }
-    }
-
-    private static func size(_ text: String?) -> Int { text?.utf8.count ?? 0 }
-    private static func size(_ texts: [String]) -> Int { texts.reduce(0) { $0 + 16 + $1.utf8.count } }
 }

@@ -167,6 +167,8 @@ extension XMPPRooms.Occupant {
         self.role = item?["role"].flatMap { XMPPRooms.Role(rawValue: $0) } ?? .none
         self.jid = item?["jid"].flatMap { try? JID(received: $0) }
     }
+
+    fileprivate var estimatedSize: Int { 96 + self.nick.utf8.count + (self.jid?.estimatedSize ?? 0) }
 }
 
 extension XMPPRooms.Departure {
@@ -210,8 +212,4 @@ extension XMPPRooms.Event {
             ) { $0 + ($1?.utf8.count ?? 0) }
         }
     }
-}
-
-extension XMPPRooms.Occupant {
-    fileprivate var estimatedSize: Int { 96 + self.nick.utf8.count + (self.jid?.estimatedSize ?? 0) }
 }

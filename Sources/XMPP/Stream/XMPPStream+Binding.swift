@@ -88,4 +88,151 @@ extension XMPPStream {
         case .unexpected: return self.unexpected(element, into: &out)
         }
     }
+
+    // MARK: - An account is made before it is used (XEP-0077 §3.1)
+
+    mutating func beginRegistration(now: NIODeadline, into out: inout ByteBuffer) -> Action? {
+        guard self.options.registration != .none else { return nil }
+        self.enter(.register, now: now)
+        self.state = .registering
+        // Servers need not announce registration, so the client asks.
+        self.ask("get", XMPPElement("query", namespace: XMPPNamespace.register), into: &out)
+        return Action.none
+    }
+
+    mutating func receivedAboutRegistration(
+        _ element: XMPPElement,
+        now: NIODeadline,
+        into out: inout ByteBuffer
+    ) -> Action {
+        switch self.answer(in: element) {
+        case .result(let answer):
+            if self.hasAskedForAccount { return self.finishRegistration(now: now, into: &out) }
+            guard let query = answer.child("query", XMPPNamespace.register), !query.elements.isEmpty else {
+                // A registration without any required field creates no account.
+                if self.options.registration == .only { return self.end(.registrationImpossible(.nothing), into: &out) }
+                return self.finishRegistration(now: now, into: &out)
+            }
+            return self.submit(query, now: now, into: &out)
+        case .error(let error):
+            if error.condition == .conflict, self.options.registration == .createIfMissing {
+                return self.finishRegistration(now: now, into: &out)
+            }
+            return self.end(.registrationRefused(error), into: &out)
+        case .foreign: return .none
+        case .unexpected: return self.unexpected(element, into: &out)
+        }
+    }
+
+    private mutating func finishRegistration(now: NIODeadline, into out: inout ByteBuffer) -> Action {
+        self.facts.insert(.registered)
+        self.negotiation?.awaitedID = ""
+        guard self.options.registration == .only else { return self.negotiate(now: now, into: &out) }
+        self.enter(nil, now: now)
+        self.state = .negotiating
+        let (phases, sent) = (self.phases, self.negotiation?.formSent ?? now)
+        self.negotiation = nil
+        return .registered(phases, answer: now - sent)
+    }
+
+    /// Whether a secret may be sent as it is: inside TLS, or where TLS is switched off, or if it is allowed explicitly.
+    var mayExposeSecrets: Bool {
+        self.facts.contains(.secure) || self.options.tlsPolicy == .off || self.options.allowsPlainWithoutTLS
+    }
+
+    /// Whether the registration was sent and not refused, until the end of the stream is known.
+    package var hasAskedForAccount: Bool { self.negotiation?.registersByForm ?? false }
+
+    /// Fills in the registration: the server's form if it sends one, else its fields (§4).
+    private mutating func submit(
+        _ query: XMPPElement,
+        now: NIODeadline,
+        into out: inout ByteBuffer
+    ) -> Action {
+        if query.child("registered") != nil {
+            guard self.options.registration == .only else { return self.finishRegistration(now: now, into: &out) }
+            return self.end(.registrationRefused(StanzaError(.conflict)), into: &out)
+        }
+        // Registration sends the password in clear.
+        guard self.mayExposeSecrets else { return self.end(.passwordInClear, into: &out) }
+        do throws(XMPPRegistrationProblem) {
+            let filled = try XMPPRegistrationForm.fill(
+                query,
+                user: self.account.jid.local ?? "",
+                password: self.account.password,
+                fields: self.options.registrationFields
+            )
+            self.negotiation?.registersByForm = true
+            self.negotiation?.formSent = now
+            self.ask("set", filled, into: &out)
+            return .none
+        } catch {
+            return self.end(.registrationImpossible(error), into: &out)
+        }
+    }
+}
+
+/// Why a registration form cannot be filled in.
+package enum XMPPRegistrationProblem: Error, Hashable, Sendable, CustomStringConvertible {
+    /// A required field that this client has no value for.
+    case field(String)
+    /// It is done on a page elsewhere (§5).
+    case elsewhere(String)
+    /// The server requires no field at all.
+    case nothing
+
+    package var description: String {
+        switch self {
+        case .field(let name): "it requires '\(name)', for which there is no value here"
+        case .elsewhere(let place): "it is done at \(place)"
+        case .nothing: "it has no fields"
+        }
+    }
+}
+
+/// The fields that a server requires for a registration.
+enum XMPPRegistrationForm {
+    static func fill(
+        _ query: XMPPElement,
+        user: String,
+        password: String,
+        fields: [String: String]
+    ) throws(XMPPRegistrationProblem) -> XMPPElement {
+        var answers = ["username": user, "password": password, "email": "\(user)@invalid"]
+        answers.merge(fields) { $1 }
+        var filled = XMPPElement("query", namespace: XMPPNamespace.register)
+        if let form = query.child("x", XMPPNamespace.dataForms).flatMap({ XMPPDataForm($0) }) {
+            filled.add(try self.fill(form, answers))
+            return filled
+        }
+        let wanted = query.elements.filter { $0.namespace == XMPPNamespace.register && $0.name != "instructions" }
+        if wanted.isEmpty, let place = query.child("x", XMPPNamespace.outOfBand)?.child("url")?.text {
+            throw .elsewhere(place)
+        }
+        for field in wanted {
+            guard let answer = answers[field.name] else { throw .field(field.name) }
+            var element = XMPPElement(field.name, namespace: XMPPNamespace.register)
+            element.add(text: answer)
+            filled.add(element)
+        }
+        return filled
+    }
+
+    private static func fill(
+        _ form: XMPPDataForm,
+        _ answers: [String: String]
+    ) throws(XMPPRegistrationProblem) -> XMPPElement {
+        var filled = XMPPDataForm(.submit)
+        for field in form.fields {
+            guard let name = field.name else { continue }
+            // Values that the server filled in are returned unchanged (XEP-0004 §3.3).
+            let values = answers[name].map { [$0] } ?? field.values
+            if !values.isEmpty {
+                filled.fields.append(XMPPDataForm.Field(name, values))
+            } else if field.isRequired {
+                throw .field(name)
+            }
+        }
+        return filled.element
+    }
 }

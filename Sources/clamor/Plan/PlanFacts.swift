@@ -36,6 +36,30 @@ struct PlanFact {
 
     var isScheduled: Bool { self.place != .record }
     var isRecorded: Bool { self.place != .schedule }
+
+    // MARK: - As lines of the schedule hash
+
+    /// `path=value`, one for each element of a list.
+    func lines(below prefix: String) -> [String] { Self.lines(prefix + self.path, self.value) }
+
+    private static func lines(_ path: String, _ value: Value) -> [String] {
+        if case .list(let values) = value {
+            return values.enumerated().flatMap { index, value in self.lines("\(path)[\(index)]", value) }
+        }
+        return ["\(path)=\(self.word(value))"]
+    }
+
+    private static func word(_ value: Value) -> String {
+        switch value {
+        case .text(let text):
+            text.replacing("\\", with: "\\\\").replacing("\n", with: "\\n").replacing("\r", with: "\\r")
+        case .integer(let number), .nanoseconds(let number): String(number)
+        case .number(let number): PlainNumber.text(number)
+        case .flag(let isSet): String(isSet)
+        case .digest(let bytes): SHA256.hash(data: bytes).hex
+        case .list: ""
+        }
+    }
 }
 
 /// The options of one group that differ from their defaults.
@@ -116,11 +140,9 @@ struct PlanFacts {
     mutating func add(_ path: String, _ value: PlanFact.Value, _ place: PlanFact.Place) {
         self.facts.append(PlanFact(path: path, value: value, place: place))
     }
-}
 
-// MARK: - From the option table
+    // MARK: - From the option table
 
-extension PlanFacts {
     /// Options of a command that the table has a place in the plan for.
     mutating func add(_ root: some OptionsRoot, of command: CommandName) {
         for spec in OptionTable.specs(of: command) {
@@ -132,49 +154,9 @@ extension PlanFacts {
             self.add(command.key(path), fact.value, place)
         }
     }
-}
 
-extension [String: JSONValue] {
-    /// Adds the options of a command that the table has a key of their own for; `isTitle`: only what people name runs by.
-    mutating func add(_ root: some OptionsRoot, of command: CommandName, isTitle: Bool = false) {
-        for spec in OptionTable.specs(of: command) where !isTitle || spec.plan.isTitle {
-            guard let key = spec.plan.key, let fact = spec.fact?(root), spec.plan.isAlways || !fact.isUsual else {
-                continue
-            }
-            self[key] = PlanFacts.json(fact.value)
-        }
-    }
-}
+    // MARK: - As keys of the plan record
 
-// MARK: - As lines of the schedule hash
-
-extension PlanFact {
-    /// `path=value`, one for each element of a list.
-    func lines(below prefix: String) -> [String] { Self.lines(prefix + self.path, self.value) }
-
-    private static func lines(_ path: String, _ value: Value) -> [String] {
-        if case .list(let values) = value {
-            return values.enumerated().flatMap { index, value in self.lines("\(path)[\(index)]", value) }
-        }
-        return ["\(path)=\(self.word(value))"]
-    }
-
-    private static func word(_ value: Value) -> String {
-        switch value {
-        case .text(let text):
-            text.replacing("\\", with: "\\\\").replacing("\n", with: "\\n").replacing("\r", with: "\\r")
-        case .integer(let number), .nanoseconds(let number): String(number)
-        case .number(let number): PlainNumber.text(number)
-        case .flag(let isSet): String(isSet)
-        case .digest(let bytes): SHA256.hash(data: bytes).hex
-        case .list: ""
-        }
-    }
-}
-
-// MARK: - As keys of the plan record
-
-extension PlanFacts {
     /// `connect.session_expiry` becomes `connect_session_expiry_seconds`.
     func add(to plan: inout [String: JSONValue]) {
         for fact in self.facts where fact.isRecorded {
@@ -200,6 +182,18 @@ extension PlanFacts {
         case .flag(let isSet): .bool(isSet)
         case .digest(let bytes): .string(SHA256.hash(data: bytes).hex)
         case .list(let values): .array(values.map(self.json))
+        }
+    }
+}
+
+extension [String: JSONValue] {
+    /// Adds the options of a command that the table has a key of their own for; `isTitle`: only what people name runs by.
+    mutating func add(_ root: some OptionsRoot, of command: CommandName, isTitle: Bool = false) {
+        for spec in OptionTable.specs(of: command) where !isTitle || spec.plan.isTitle {
+            guard let key = spec.plan.key, let fact = spec.fact?(root), spec.plan.isAlways || !fact.isUsual else {
+                continue
+            }
+            self[key] = PlanFacts.json(fact.value)
         }
     }
 }

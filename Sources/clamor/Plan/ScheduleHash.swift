@@ -5,6 +5,13 @@ import Workloads
 extension ScenarioGroup.Work {
     /// The hash of a schedule that has no other group; empty where the run is no segment.
     var schedule: String { self.options.segment.part == nil ? "" : ScenarioOptions(self).scheduleHash }
+
+    fileprivate var facts: PlanFacts {
+        switch self {
+        case .mqtt(let options): options.facts
+        case .xmpp(let options): options.facts
+        }
+    }
 }
 
 extension ScenarioOptions {
@@ -41,14 +48,5 @@ extension ScenarioOptions {
             lines += facts.flatMap { $0.lines(below: "group.\(group.name).") }
         }
         return lines.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
-    }
-}
-
-extension ScenarioGroup.Work {
-    fileprivate var facts: PlanFacts {
-        switch self {
-        case .mqtt(let options): options.facts
-        case .xmpp(let options): options.facts
-        }
     }
 }

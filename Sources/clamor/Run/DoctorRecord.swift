@@ -1,5 +1,6 @@
 import Foundation
 package import HostFit
+import Measurement
 package import Report
 
 /// The report of `clamor doctor`, as text and as JSON.
@@ -122,6 +123,118 @@ package struct DoctorRecord: Codable, Sendable {
             let state = style.paint(check.state.rawValue.paddedRight(to: 4), check.state.ink)
             return "  \(state)  \(check.name.paddedRight(to: width))  \(line)"
         }
+    }
+
+    /// The share of one of several hosts: the largest.
+    package struct Machines: Codable, Sendable {
+        package var hosts: Int
+        /// The smallest number that carries the scenario; absent if none was found.
+        package var smallest: Int?
+        package var clients: Int
+        package var processes: Int
+        package var clientsOfProcess: Int
+        package var descriptorsOfProcess: Int
+        package var sourceAddresses: Int
+        package var sourceAddressesNeeded: Int?
+        /// From one source address to one target.
+        package var ports: Int
+        /// Resident bytes of all processes, and those of the kernel and of the embedded broker.
+        package var processBytes: UInt64
+        package var kernelBytes: UInt64
+        package var connectCPUSeconds: Double
+        package var connectCores: Double?
+        package var loadCores: Double?
+        /// Of the whole run; absent without an end, or with a closed loop.
+        package var cpuSeconds: Double?
+
+        init(_ share: HostShare, smallest: Int?) {
+            self.hosts = share.hosts
+            self.smallest = smallest
+            self.clients = share.clients
+            self.processes = share.processes
+            self.clientsOfProcess = share.clientsOfProcess
+            self.descriptorsOfProcess = share.descriptorsOfProcess
+            self.sourceAddresses = share.sources
+            self.sourceAddressesNeeded = share.sourcesNeeded
+            self.ports = share.ports
+            self.processBytes = share.processBytes
+            self.kernelBytes = share.kernelBytes
+            self.connectCPUSeconds = share.connectSeconds
+            self.connectCores = share.connectCores
+            self.loadCores = share.hasClosedLoop ? nil : share.loadCores
+            self.cpuSeconds = share.cpuSeconds
+        }
+
+        enum CodingKeys: String, CodingKey {
+            case hosts, smallest, clients, processes
+            case clientsOfProcess = "process_clients"
+            case descriptorsOfProcess = "process_descriptors"
+            case sourceAddresses = "source_addresses"
+            case sourceAddressesNeeded = "source_addresses_needed"
+            case ports
+            case processBytes = "process_memory_bytes"
+            case kernelBytes = "kernel_memory_bytes"
+            case connectCPUSeconds = "connect_cpu_seconds"
+            case connectCores = "connect_cores"
+            case loadCores = "load_cores"
+            case cpuSeconds = "cpu_seconds"
+        }
+    }
+
+    /// The answer for a scenario.
+    ///
+    /// - Parameters:
+    ///   - share: the largest share of the hosts that were asked for, or that it needs.
+    ///   - scenario: the whole of it.
+    ///   - smallest: the smallest number of hosts that carries it.
+    ///   - limit: the check that rules out one host fewer.
+    package init(_ share: HostShare, of scenario: ScenarioOptions, smallest: Int?, limit: String?) {
+        let options = scenario.groups.map(\.options)
+        func each(_ names: [String]) -> [String] {
+            names.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+        }
+        let rate = share.groups.flatMap(\.flows).reduce(0) { $0 + $1.peak } * Double(share.hosts)
+        self.load = Load(
+            clients: options.reduce(0) { $0 + $1.clients },
+            rate: rate > 0 ? rate : nil,
+            targets: each(options.flatMap(\.targetNames)),
+            sources: each(options.flatMap(\.sourceAddresses)),
+            eventLoops: share.loops * share.processes
+        )
+        self.checks = share.checks.map { Check($0, isFile: true) }
+        self.fits = share.problems.isEmpty
+        self.limitedBy = limit
+        self.machines = Machines(share, smallest: smallest)
+        self.flags = scenario.name
+    }
+
+    func text(of machines: Machines, _ style: TerminalStyle) -> String {
+        let rate = self.load.rate.map { ", \(Human.rate($0))" } ?? ""
+        let hosts = "\(Words.count(machines.hosts)) \(machines.hosts == 1 ? "host" : "hosts") like this one"
+        let clients = Words.count(self.load.clients ?? 0, "client")
+        var lines = [
+            "\(hosts) · \(self.flags ?? "") of \(clients)\(rate) to \(self.load.targets.joined(separator: ","))",
+            "", "The largest share of a host:",
+        ]
+        lines += self.lines(style) + [""]
+        let memory = Words.bytes(machines.processBytes + machines.kernelBytes)
+        var costs = ["\(memory) of memory"]
+        if let seconds = machines.cpuSeconds {
+            costs.append("\(Words.decimal(seconds, digits: 1)) CPU-seconds")
+        }
+        if let cores = machines.loadCores { costs.append("\(Words.decimal(cores)) cores under load") }
+        costs.append("\(Words.count(machines.ports)) ports from each source address to each target")
+        if let needed = machines.sourceAddressesNeeded {
+            costs.append("\(Words.count(needed)) source \(needed == 1 ? "address" : "addresses") at least")
+        }
+        lines.append("A host needs \(costs.joined(separator: ", ")).")
+        if let smallest = machines.smallest {
+            let limit = smallest > 1 ? self.limitedBy.map { "; one host fewer fails for \($0)" } ?? "" : ""
+            lines.append("The smallest number of hosts like this one: \(Words.count(smallest))\(limit).")
+        } else {
+            lines.append("No number of hosts like this one carries it; \(self.limitedBy ?? "a check") fails on each.")
+        }
+        return lines.joined(separator: "\n") + "\n"
     }
 }
 

@@ -1,4 +1,5 @@
 import HostFit
+import LoadEngine
 import Measurement
 import NIOCore
 import Report
@@ -53,5 +54,111 @@ struct DoctorSession {
         let before = CPUSample.read()
         try? await Task.sleep(for: .milliseconds(500))
         return CPUSample.read().flatMap { now in before.flatMap { now.stealShare(since: $0) } }
+    }
+}
+
+/// `clamor doctor FILE`: how many hosts like this one carry a scenario, or whether a number of them does.
+struct MachinesSession {
+    private let scenario: ScenarioOptions
+    private let hosts: Int?
+    private let limits: HostLimits
+    private let screen: ProgressScreen
+    private let isJSON: Bool
+
+    init(_ scenario: ScenarioOptions, _ options: DoctorOptions, limits: HostLimits, screen: ProgressScreen) {
+        self.scenario = scenario
+        self.hosts = options.hosts
+        self.limits = limits
+        self.screen = screen
+        self.isJSON = options.json
+    }
+
+    func perform() -> ExitStatus {
+        let smallest = HostShare.smallest { self.share(of: $0) }
+        let share = self.hosts.map { self.share(of: $0) } ?? smallest?.share ?? self.share(of: 1)
+        let record = DoctorRecord(
+            share,
+            of: self.scenario,
+            smallest: smallest?.share.hosts,
+            limit: smallest?.limit?.name ?? share.problems.first?.name
+        )
+        if self.isJSON {
+            if let text = try? record.json() { self.screen.write(text) }
+        } else {
+            self.screen.show(record.text(self.screen.style))
+        }
+        guard let refusal = share.refusal(of: self.scenario.name, smallest: smallest?.share.hosts) else {
+            return .success
+        }
+        self.screen.warn(refusal)
+        return .usage
+    }
+
+    // MARK: - Shares
+
+    /// The largest share of so many hosts: that of segment 1.
+    private func share(of hosts: Int) -> HostShare {
+        let part = PlanSegment(index: 0, of: hosts)
+        let groups = self.scenario.groups.map { $0.with(part: part).runGroup }
+        let all = self.scenario.common.threads ?? LoadOptions.defaultThreads(groups, cores: self.limits.cores)
+        let beside = HostQuestion(groups, limits: self.limits, threads: all).fits.first?.descriptorsBeside ?? 0
+        let most = self.limits.descriptorsSoft.map { Int(clamping: $0) - beside } ?? .max
+        let clients = groups.reduce(0) { $0 + $1.clients }
+        let processes = self.processes(on: hosts, clients: clients, most: most)
+        let loops = self.scenario.common.threads ?? max(1, all / processes)
+        let question = HostQuestion(groups, limits: self.limits, threads: loops * processes)
+        var share = HostShare(
+            hosts: hosts,
+            processes: processes,
+            loops: loops,
+            clientsOfProcess: self.clients(of: hosts * processes),
+            groups: self.scenario.work(of: part),
+            fits: question.fits
+        )
+        for index in share.fits.indices { share.fits[index].descriptorsBeside = beside }
+        share.seconds = self.scenario.common.loadLength.map { Double($0) / 1e9 }
+        share.isDivisible = hosts * processes == 1 || self.isDivisible(into: hosts * processes)
+        return share
+    }
+
+    /// The fewest processes of a host of which each has descriptors for its clients.
+    private func processes(on hosts: Int, clients: Int, most: Int) -> Int {
+        guard most > 0 else { return 1 }
+        let least = max(1, (clients + most - 1) / most)
+        // Groups round their clients up, each by one at most.
+        let last = min(SegmentOptions.mostProcesses, least + self.scenario.groups.count)
+        guard least <= last else { return SegmentOptions.mostProcesses }
+        return (least...last).first { self.clients(of: hosts * $0) <= most } ?? last
+    }
+
+    /// Clients of the largest of so many segments.
+    private func clients(of segments: Int) -> Int {
+        self.scenario.groups.reduce(0) { $0 + $1.with(part: PlanSegment(index: 0, of: segments)).runGroup.clients }
+    }
+
+    private func isDivisible(into segments: Int) -> Bool {
+        var options = self.scenario.common.segment
+        options.part = PlanSegment(index: 0, of: segments)
+        return self.scenario.groups.allSatisfy { $0.runGroup.isDivisible(options) }
+    }
+}
+
+extension HostShare {
+    /// One line with the reasons why these hosts do not carry a scenario, and the remedy; `nil` if they do.
+    package func refusal(of name: String, smallest: Int?) -> String? {
+        let problems = self.problems
+        guard !problems.isEmpty else { return nil }
+        let words = problems.map { check in
+            check.needs.map { "\(check.name) needs \($0), \(check.found)" } ?? "\(check.name): \(check.found)"
+        }
+        let remedy: String
+        if let smallest, smallest > self.hosts {
+            remedy = "take more hosts (--hosts \(smallest))"
+        } else {
+            let changes = problems.compactMap { $0.change(isFile: true) }
+            remedy = changes.isEmpty ? "take another number of hosts (--hosts)" : changes.joined(separator: "; ")
+        }
+        let hosts = "\(Words.count(self.hosts)) \(self.hosts == 1 ? "host" : "hosts") like this one"
+        return "\(name) on \(hosts): \(words.joined(separator: "; ")): \(remedy)"
     }
 }

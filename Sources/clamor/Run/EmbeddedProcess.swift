@@ -1,5 +1,8 @@
+import Crypto
 import EmbeddedBroker
 import Foundation
+import SwiftASN1
+import X509
 
 /// `clamor broker` as a child process, with its own descriptors and its own core.
 ///
@@ -59,5 +62,89 @@ final class EmbeddedProcess {
     func stop() {
         self.process.closeInput()
         self.process.wait()
+    }
+}
+
+/// A self-signed certificate of the embedded broker for one run: its clients trust this one and no other.
+struct EmbeddedCertificate: Sendable {
+    struct Failed: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    private let directory: URL
+    var certificateFile: String { self.directory.appending(path: "broker.pem").path }
+    var keyFile: String { self.directory.appending(path: "broker.key").path }
+
+    /// `nil` if the run needs none: without the embedded broker, without TLS, or with a pre-shared key.
+    init?(for options: MQTTOptions) throws {
+        guard options.isEmbedded, let tls = options.transport.tls, tls.psk == nil else { return nil }
+        let (certificate, key) = try Self.make()
+        let name = "clamor-\(UInt64.random(in: 0...UInt64.max))"
+        self.directory = FileManager.default.temporaryDirectory.appending(path: name)
+        do {
+            // Only the owner may read the key.
+            try FileManager.default.createDirectory(
+                at: self.directory,
+                withIntermediateDirectories: false,
+                attributes: [.posixPermissions: 0o700]
+            )
+            try Data(certificate.utf8).write(to: URL(filePath: self.certificateFile))
+            try Data(key.utf8).write(to: URL(filePath: self.keyFile))
+        } catch {
+            throw Failed(description: "no room for the embedded broker's certificate: \(error.localizedDescription)")
+        }
+    }
+
+    func remove() { try? FileManager.default.removeItem(at: self.directory) }
+
+    /// Certificate and key in PEM: P-256, for the loopback address and its names, valid for the longest run.
+    private static func make() throws -> (certificate: String, key: String) {
+        let key = P256.Signing.PrivateKey()
+        let signer = Certificate.PrivateKey(key)
+        let name = try DistinguishedName { CommonName("clamor embedded broker") }
+        let now = Date()
+        let loopback = ASN1OctetString(contentBytes: [127, 0, 0, 1])
+        let certificate = try Certificate(
+            version: .v3,
+            serialNumber: Certificate.SerialNumber(),
+            publicKey: signer.publicKey,
+            notValidBefore: now - 86_400,
+            notValidAfter: now + 366 * 86_400,
+            issuer: name,
+            subject: name,
+            signatureAlgorithm: .ecdsaWithSHA256,
+            extensions: try Certificate.Extensions {
+                Critical(BasicConstraints.isCertificateAuthority(maxPathLength: 0))
+                SubjectAlternativeNames([.dnsName("localhost"), .ipAddress(loopback)])
+            },
+            issuerPrivateKey: signer
+        )
+        return (try certificate.serializeAsPEM().pemString, key.pemRepresentation)
+    }
+}
+
+extension MQTTOptions {
+    /// The embedded broker's transport below MQTT.
+    var brokerTransport: BrokerListener.Transport {
+        switch (self.transport.webSocket != nil, self.transport.tls != nil) {
+        case (false, false): .tcp
+        case (false, true): .tls
+        case (true, false): .webSocket
+        case (true, true): .secureWebSocket
+        }
+    }
+
+    /// The broker's flags for its transport.
+    func brokerFlags(_ certificate: EmbeddedCertificate?) -> [String] {
+        let proxy = self.transport.proxy == nil ? [] : ["--proxy-protocol"]
+        guard let tls = self.transport.tls, tls.psk == nil else { return proxy }
+        return proxy + (certificate.map { ["--certfile", $0.certificateFile, "--keyfile", $0.keyFile] } ?? [])
+    }
+
+    /// Secrets for the broker, which other users must not see.
+    package var brokerEnvironment: [String: String] {
+        guard let psk = self.transport.tls?.psk else { return [:] }
+        let key = psk.key.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        return [BrokerOptions.keyVariable: "\(psk.identity):\(key)"]
     }
 }

@@ -271,11 +271,9 @@ final class MQTTGroup: RunGroup {
         self.broker?.stop()
         self.certificate?.remove()
     }
-}
 
-// MARK: - The groups of a run together
+    // MARK: - The groups of a run together
 
-extension MQTTGroup {
     /// Makes the plan of the messages that the MQTT groups of a run exchange.
     static func join(_ all: [any RunGroup], seed: UInt64, isBridged: Bool) throws(RunRefusal) {
         let groups = all.compactMap { $0 as? MQTTGroup }

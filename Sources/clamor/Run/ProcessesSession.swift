@@ -51,7 +51,7 @@ final class ProcessesSession {
             if let problem = self.hostProblem { throw RunRefusal(problem) }
             directory = try .open(self.options.outputDirectory, name: self.options.directoryName)
         } catch {
-            return SessionEnd(self.screen.refuse(error), words: error.line)
+            return SessionEnd(status: self.screen.refuse(error), words: error.line)
         }
         let segments = (1...self.count).map { "\(directory.partial)/segments/\($0)" }
         await self.run(segments)
@@ -269,14 +269,14 @@ final class ProcessesSession {
             directory.removeIfEmpty("segments")
             let words = "the run was given up before it began"
             if self.failure == .interrupted { self.screen.warn(words) }
-            return SessionEnd(self.failure ?? .usage, words: words)
+            return SessionEnd(status: self.failure ?? .usage, words: words)
         }
         let merged = self.failure == nil ? await self.run.finish(segments, in: directory) : nil
         guard let merged else {
             let words = "\(directory.partial): the segments are not merged; those that ended are in segments/"
             self.screen.warn(words)
-            return SessionEnd(self.failure ?? .dataError, words: words)
+            return SessionEnd(status: self.failure ?? .dataError, words: words)
         }
-        return SessionEnd(merged, directory: directory.path)
+        return SessionEnd(status: merged, directory: directory.path)
     }
 }

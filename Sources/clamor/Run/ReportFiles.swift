@@ -1,5 +1,7 @@
 import CPosix
+import LoadEngine
 import Measurement
+import NIOCore
 import Report
 import RunResult
 
@@ -66,6 +68,14 @@ extension ProgressScreen {
         }
         return status
     }
+
+    /// Says why nothing was done.
+    ///
+    /// - Returns: how the program ends.
+    func refuse(_ refusal: RunRefusal) -> ExitStatus {
+        self.warn(refusal.line)
+        return refusal.status
+    }
 }
 
 extension ResultDirectory {
@@ -101,12 +111,27 @@ extension RunWriter {
     }
 }
 
-extension ProgressScreen {
-    /// Says why nothing was done.
-    ///
-    /// - Returns: how the program ends.
-    func refuse(_ refusal: RunRefusal) -> ExitStatus {
-        self.warn(refusal.line)
-        return refusal.status
+extension GroupResult {
+    /// A row per client, for `clients.csv`.
+    func rows(_ outcome: RunOutcome, _ record: RunRecord) -> [ClientRow] {
+        let record = record.part(self.name)
+        let decodeTime = record.metrics.first { $0.name == "decode_time" }?.counter?.value
+        let bytes = record.metrics.first { $0.name == "decode_bytes" }?.counter?.value
+        return self.account.clients.map { client in
+            var decodeSeconds: Double?
+            if let decodeTime, let bytes, bytes > 0 { decodeSeconds = decodeTime * Double(client.tally.bytes) / bytes }
+            var row = ClientRow(
+                id: self.clientID(client.number),
+                qos: client.qos,
+                tally: client.tally,
+                publishes: client.sends,
+                acknowledged: client.acknowledged,
+                subscribes: client.receives,
+                seconds: outcome.loadBegan.map { Double((outcome.ended - $0).nanoseconds) / 1e9 },
+                decodeSeconds: decodeSeconds
+            )
+            row.group = self.name
+            return row
+        }
     }
 }

@@ -7,22 +7,6 @@ import RunResult
 import Transport
 import Workloads
 
-/// The reason why a run does not start: one line, and the exit status.
-struct RunRefusal: Error {
-    let line: String
-    let status: ExitStatus
-
-    init(_ line: String, _ status: ExitStatus = .usage) {
-        self.line = line
-        self.status = status
-    }
-
-    /// The refusal with the group's name as prefix, in a run of several groups.
-    func of(group: String?) -> RunRefusal {
-        group.map { RunRefusal("\($0): \(self.line)", self.status) } ?? self
-    }
-}
-
 /// Run settings shared with helper tasks.
 struct RunSetting: Sendable {
     let sources: SourceAddresses
@@ -145,11 +129,9 @@ extension RunGroup {
 
     /// Options by their flags, or by their keys: only the groups of a file have names.
     func named(_ words: OptionWords) -> String { words.text(isFile: self.name != nil) }
-}
 
-// MARK: - The run's steps for each group
+    // MARK: - The run's steps for each group
 
-extension RunGroup {
     /// The clients of this process.
     var clients: Int { self.options.segment.part == nil ? self.options.clients : self.plan(seed: 0).ownClients }
 
@@ -273,5 +255,34 @@ extension RunGroup {
             nothingCameUp: self.nothingCameUp,
             clientID: { load.clientID($0) }
         )
+    }
+}
+
+/// Creates the shards of a group, one on each event loop; they report as group number `group` of the run.
+enum Shards {
+    static func make<Load: Workload>(
+        _ load: Load,
+        on loops: [any EventLoop],
+        plan: LoadPlan,
+        readSize: Int,
+        connectors: @escaping @Sendable (LoopContext) -> any ClientConnector,
+        group: Int = 0,
+        events: AsyncStream<RunEvent>.Continuation
+    ) async -> [ShardHandle<Load.Work>] {
+        var handles: [ShardHandle<Load.Work>] = []
+        for (index, loop) in loops.enumerated() {
+            let handle = try? await loop.submit {
+                // Own timers and buffers: two groups on a loop share only its thread.
+                let context = LoopContext(eventLoop: loop, readSize: readSize)
+                let shard = Shard<Load.Work>(context: context, plan: plan, index: index, of: loops.count) {
+                    events.yield(.shard($0, group: group))
+                }
+                shard.work = load.makeWork(on: shard, connector: connectors(context))
+                let handle = ShardHandle(shard)
+                return Doorbell.install(on: context).map { handle }
+            }.flatMap { $0 }.get()
+            if let handle { handles.append(handle) }
+        }
+        return handles
     }
 }

@@ -115,3 +115,28 @@ extension SegmentOptions {
         return max(1, UInt32(truncatingIfNeeded: "\(self.runIdentity(seed: seed)) \(group ?? "")".stableHash))
     }
 }
+
+/// The reason why a run does not start: one line, and the exit status.
+struct RunRefusal: Error {
+    let line: String
+    let status: ExitStatus
+
+    init(_ line: String, _ status: ExitStatus = .usage) {
+        self.line = line
+        self.status = status
+    }
+
+    /// The refusal with the group's name as prefix, in a run of several groups.
+    func of(group: String?) -> RunRefusal {
+        group.map { RunRefusal("\($0): \(self.line)", self.status) } ?? self
+    }
+}
+
+/// The end of a run, as its coordinator or the shell hears of it.
+struct SessionEnd {
+    let status: ExitStatus
+    /// The directory of the results; `nil` if there are none.
+    var directory: String?
+    /// The reason for that.
+    var words: String?
+}

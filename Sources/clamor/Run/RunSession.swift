@@ -58,7 +58,7 @@ struct RunSession {
         do throws(RunRefusal) {
             return try await self.prepare()
         } catch {
-            return SessionEnd(self.screen.refuse(error), words: error.line)
+            return SessionEnd(status: self.screen.refuse(error), words: error.line)
         }
     }
 
@@ -220,7 +220,7 @@ struct RunSession {
             remarks: remarks
         )
         await view?.finish(record, files: files)
-        return SessionEnd(status, directory: files)
+        return SessionEnd(status: status, directory: files)
     }
 
     // MARK: - Before the first socket

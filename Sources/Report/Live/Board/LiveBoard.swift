@@ -106,11 +106,9 @@ package struct LiveBoard {
         let most = self.size.rows < 16 ? 1 : Self.mostMessages
         return self.messages.suffix(most).map { BoardLine("! \($0)", .yellow) }
     }
-}
 
-// MARK: - Lines
+    // MARK: - Lines
 
-extension LiveBoard {
     /// A title in its columns.
     static func title(_ title: String) -> BoardLine {
         var line = BoardLine(title.truncated(to: self.titleWidth - 1), .bold)

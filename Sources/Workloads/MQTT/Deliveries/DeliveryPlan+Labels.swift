@@ -1,4 +1,5 @@
-import Ledger
+package import Ledger
+import MQTT
 import MQTTCodec
 import Measurement
 
@@ -132,5 +133,144 @@ extension DeliveryPlan {
         let levels = self.plain(filter).split(separator: "/", omittingEmptySubsequences: false)
         if let last = levels.last, last == "#", level >= levels.count - 1 { return true }
         return level < levels.count && levels[level] == "+"
+    }
+
+    // MARK: - Facts about receivers that decide about an expectation
+
+    /// Whether the run follows messages one by one.
+    package var isFollowed: Bool {
+        let publishing = self.groups.filter(\.load.publishes)
+        guard !self.places.receivers.isEmpty else { return false }
+        return publishing.isEmpty
+            ? self.groups.contains { $0.load.hasLedger }
+            : publishing.contains { $0.load.hasLedger && $0.load.streams.contains(where: \.hasHeader) }
+    }
+
+    /// Whether a server knows that a publisher's messages may be too large for a receiver (MQTT 5.0 §3.1.2.11.4).
+    package func isTooLarge(_ publisher: UInt32, _ receiver: UInt32) -> Bool {
+        guard let own = self.load(ofReceiver: receiver), own.version == .v5,
+            let most = own.subscriberSession.maximumPacketSize,
+            let place = self.places.stream(of: publisher)
+        else { return false }
+        let named = self.places.streams[place]
+        let load = self.groups.first { $0.name == named.group && $0.load.publishes }?.load
+        let stream = load?.streams.first { $0.name == named.name } ?? load?.stream
+        return (stream?.payload.largest ?? 0) + Self.largestHead > most
+    }
+
+    /// Bytes of a packet before its payload: topic and properties, at most for what is checked here.
+    private static let largestHead = 1_024
+
+    /// The load of the group that a receiver belongs to.
+    func load(ofReceiver receiver: UInt32) -> MQTTLoad? {
+        let place = self.numbers.firstIndex { own in
+            own.receiver..<own.receiver + UInt32(own.clients.count) ~= receiver
+        }
+        return place.map { self.groups[$0].load }
+    }
+
+    /// The client id of a receiver, or the filter of a share group.
+    package func name(ofReceiver receiver: UInt32) -> String {
+        if let share = self.shares.first(where: { $0.value == receiver }) { return share.key.filter }
+        guard let load = self.load(ofReceiver: receiver),
+            let own = self.numbers.first(where: { $0.receiver..<$0.receiver + UInt32($0.clients.count) ~= receiver })
+        else { return "subscriber \(receiver)" }
+        let client = own.clients.lowerBound + Int(receiver - own.receiver)
+        return String(decoding: load.values(of: client).clientID, as: UTF8.self)
+    }
+
+    /// Whether a client of a group has no other subscriptions than those of its share groups.
+    func isOnlyMember(_ receiver: UInt32, of group: Int) -> Bool {
+        let load = self.groups[group].load
+        let own = self.numbers[group]
+        guard own.receiver..<own.receiver + UInt32(own.clients.count) ~= receiver, !self.hasP2P else { return false }
+        let patterns = self.patterns(of: load)
+        return load.topology != .request && !patterns.isEmpty && patterns.allSatisfy { $0.hasPrefix("$share/") }
+    }
+
+    /// The targets of a receiver's clients; a share group may have several.
+    func targets(of receiver: UInt32) -> Set<Int> {
+        guard let load = self.groups.first?.load, let own = self.numbers.first else { return [] }
+        let client = own.clients.lowerBound + Int(receiver) - Int(own.receiver)
+        if own.clients.contains(client) { return [client % load.targets] }
+        return Set(load.subscribingClients.map { $0 % load.targets })
+    }
+
+    // MARK: - Plans whose messages a ledger could not tell apart
+
+    static func problem(of groups: [Group]) -> String? {
+        for group in groups where group.load.subscribes {
+            let prefix = group.name.isEmpty ? "" : "\(group.name): "
+            let heard = groups.filter { $0.load.publishes && $0.domain == group.domain }
+            let problem =
+                self.overlapProblem(of: group.load, heard) ?? self.retainProblem(of: group.load, heard)
+                ?? self.answerProblem(of: group.load, heard)
+            if let problem { return prefix + problem }
+        }
+        return nil
+    }
+
+    /// Filters by which the clients of a load receive, apart from requests and their answers.
+    private static func filters(of load: MQTTLoad) -> [String] {
+        guard load.topology != .request, let first = load.subscribingClients.first else { return [] }
+        return load.filters.isEmpty ? load.subscriptions(of: first).map(\.filter) : load.filters.map(\.pattern)
+    }
+
+    /// Without properties an answer looks like its request (MQTT 5.0 §3.3.2.3.6).
+    private static func answerProblem(of load: MQTTLoad, _ heard: [Group]) -> String? {
+        guard load.subscriberSession.version != .v5 else { return nil }
+        for case let topic? in heard.filter({ $0.load.topology == .request }).flatMap(\.load.streams)
+            .map({ $0.responseTopic?.filterOfAllClients })
+        {
+            guard let filter = self.filters(of: load).first(where: { MQTTLoad.overlap($0, topic) }) else { continue }
+            return "'\(filter)' matches the answers '\(topic)', and MQTT 3.1.1 does not tell them from their requests; "
+                + "use version 5"
+        }
+        return nil
+    }
+
+    /// Copies for a `$share` filter and for another filter of the same client look alike.
+    private static func overlapProblem(of load: MQTTLoad, _ heard: [Group]) -> String? {
+        let filters = self.filters(of: load)
+        let shared = filters.filter { $0.hasPrefix("$share/") }
+        for share in shared {
+            for other in filters where other != share && MQTTLoad.overlap(share, other) {
+                for stream in heard.flatMap(\.load.streams) {
+                    let topic = stream.topic.filterOfAllClients
+                    guard MQTTLoad.overlap(share, topic), MQTTLoad.overlap(other, topic) else { continue }
+                    return "'\(share)' and '\(other)' of one client match '\(topic)', and their copies cannot be told "
+                        + "apart; give them to two groups"
+                }
+            }
+        }
+        return nil
+    }
+
+    /// With Retain As Published a stored copy looks like a new message (MQTT 5.0 §3.8.3.1).
+    private static func retainProblem(of load: MQTTLoad, _ heard: [Group]) -> String? {
+        guard heard.contains(where: { $0.load.streams.contains(where: \.retain) }) else { return nil }
+        let options = load.filters.isEmpty ? [load.subscribeOptions] : load.filters.map(\.options)
+        guard options.contains(where: { $0.retainAsPublished && $0.retainHandling != .doNotSend }) else { return nil }
+        return "retain as published beside a publisher that retains: stored copies look like new messages; set retain "
+            + "handling 2, or leave one of the two out"
+    }
+}
+
+extension PayloadHeader {
+    /// The flags of a message that was due in this lane of the load.
+    ///
+    /// A load without stages has one lane, the measured phase.
+    package static func flags(qos: UInt8, lane: Int, audience: UInt32 = 0) -> UInt32 {
+        Self.flags(qos: qos, stage: lane == MetricLane.unmeasured ? 0 : max(1, lane &- 1), audience: audience)
+    }
+
+    /// The lane that records the publisher's stage, in a run with this many stages.
+    ///
+    /// A stage that the run does not have is not recorded.
+    package func lane(stages: Int) -> Int {
+        let stage = self.stage
+        guard stage > 0 else { return MetricLane.unmeasured }
+        if stages == 0 { return stage == 1 ? MetricLane.measured : MetricLane.unmeasured }
+        return stage <= stages ? MetricLane.stage(stage - 1) : MetricLane.unmeasured
     }
 }

@@ -1,3 +1,0 @@
-import LoopContext
-
-typealias XMPPClientWaiter<Value: Sendable> = CallWaiter<Value, XMPPClientError>
