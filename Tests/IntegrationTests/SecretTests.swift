@@ -118,7 +118,10 @@ extension Integration {
         private static func arguments(with secret: String, without pid: Int32) -> [String] {
             let processes = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
             return processes.compactMap(Int32.init).filter { $0 != pid }.compactMap { process in
-                guard let data = FileManager.default.contents(atPath: "/proc/\(process)/cmdline") else { return nil }
+                // Between fork and exec a child still has the arguments that the user gave the program.
+                guard let data = FileManager.default.contents(atPath: "/proc/\(process)/cmdline"),
+                    data != FileManager.default.contents(atPath: "/proc/\(pid)/cmdline")
+                else { return nil }
                 let words = String(decoding: data, as: UTF8.self).replacingOccurrences(of: "\0", with: " ")
                 return words.contains(secret) ? "\(process): \(words)" : nil
             }

@@ -290,7 +290,7 @@ struct InvocationTests {
             ("conn -c 2 --client-id a%%i", false), ("conn -c 2 --client-id a%%%i", true),
             ("xmpp login -c 2 --jid a%%i@b -P c", false), ("xmpp login -c 2 --jid a%03i@b -P c", true),
             ("xmpp muc -c 4 --jid a%i@b -P c --nick n%%i", false),
-            ("pubsub --topology request -c 2 --response-topic a/%%i", false),
+            ("pubsub --topology request -q 1 -c 2 --response-topic a/%%i", false),
         ]
     )
     func clientNumber(_ line: String, isTaken: Bool) {

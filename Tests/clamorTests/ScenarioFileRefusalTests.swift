@@ -121,7 +121,7 @@ struct ScenarioFileRefusalTests {
         Self.stages(
             "more clients than there are",
             "\n  - { name: a, for: 1s, clients: 2 }",
-            "3:34: stages.clients: a has 1 clients, and 2 are more; write fewer, or raise a.clients"
+            "3:34: stages.clients: a has 1 client, and 2 are more; write fewer, or raise a.clients"
         ),
         Self.stages(
             "a number of clients beside those that are away",
