@@ -1,6 +1,7 @@
 import DataEncodings
 import Foundation
 import LoadEngine
+import Measurement
 
 /// A message as JSON; its topic has the sender or the receiver.
 struct Envelope: Codable {
@@ -20,7 +21,7 @@ struct Envelope: Codable {
         self = envelope
     }
 
-    /// The report, with texts that a terminal may show; `nil` with counts that no run has.
+    /// The report, with texts that a terminal may show; `nil` with counts and names that no run has.
     var report: SegmentReport? {
         switch self.told {
         case .hello(var hello):
@@ -33,7 +34,12 @@ struct Envelope: Codable {
         case .balance(let balance, _):
             let counts = [balance.expected, balance.received, balance.uncertain]
             return counts.allSatisfy { $0.magnitude < 1 << 50 } ? self.told : nil
-        case .ready, .settled, .interval, .echo, .lost, nil: return self.told
+        case .interval(let interval):
+            let series = interval.metrics.map { ($0.name, $0.labels) } + interval.lanes.map { ($0.name, $0.labels) }
+            let labels = series.flatMap { $1.all.flatMap { [$0.key, $0.value] } }
+            let isPlain = (labels + series.map(\.0) + [interval.phase]).allSatisfy { OneLine.of($0) == $0 }
+            return isPlain ? self.told : nil
+        case .ready, .settled, .echo, .lost, nil: return self.told
         }
     }
 }

@@ -34,6 +34,7 @@ package struct StoreFile: Sendable {
             configuration.label = "MQTTSQLiteStore"
             configuration.foreignKeysEnabled = false
             configuration.prepareDatabase { try self.prepare($0) }
+            StoreSystem.make(self.path)
             let database = try DatabaseQueue(path: self.path, configuration: configuration)
             // Before the first write, so that a file of a later version stays as it is.
             if try database.read(Self.migrator.hasBeenSuperseded) { throw MQTTStoreError.newer(path: self.path) }

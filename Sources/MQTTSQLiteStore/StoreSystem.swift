@@ -15,6 +15,12 @@ package enum StoreSystem {
         return Int64(time.tv_sec)
     }
 
+    /// Makes a file that no other user can read, since messages may be secret; one that is there keeps its rights.
+    static func make(_ path: String) {
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        if descriptor >= 0 { close(descriptor) }
+    }
+
     /// Whether there is a file that this process may not write.
     static func isReadOnly(_ path: String) -> Bool { access(path, F_OK) == 0 && access(path, W_OK) != 0 }
 }

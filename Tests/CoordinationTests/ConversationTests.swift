@@ -93,6 +93,33 @@ struct ConversationTests {
         await server.close()
     }
 
+    /// A terminal and a live page show these names.
+    @Test("an interval whose names have control characters, or no end, is not heard")
+    func names() async throws {
+        let server = try await Self.server()
+        func interval(_ second: Int, _ phase: String, _ name: String, _ labels: Labels) -> SegmentReport {
+            let metric = Metric(name: name, labels: labels, reading: .counter(CounterReading(value: 1, rate: nil)))
+            return .interval(
+                TimelineInterval(second: second, phase: phase, seconds: 1, metrics: [metric], lanes: [])
+            )
+        }
+        let good = interval(9, "measure", "received", ["group": "a"])
+        let (seen, see) = AsyncStream<SegmentReport>.makeStream()
+        let answering = Self.answer(server) { report, _ in if case .interval = report { see.yield(report) } }
+        let link = Self.link(server)
+        _ = try await link.join()
+        link.tell(interval(1, "measure\u{1B}[2J", "received", [:]))
+        link.tell(interval(2, "measure", "received\n# forged", [:]))
+        link.tell(interval(3, "measure", "received", ["group": "a\u{202E}"]))
+        link.tell(interval(4, "measure", "received", ["gr\u{7}oup": "a"]))
+        link.tell(interval(5, "measure", String(repeating: "a", count: 501), [:]))
+        link.tell(good)
+        #expect(await seen.first { _ in true } == good)
+        await link.close()
+        answering.cancel()
+        await server.close()
+    }
+
     @Test("a greeting that had no receiver, or found its index taken, is repeated until the segment is welcome")
     func greetsAgain() async throws {
         let server = try await Self.server()

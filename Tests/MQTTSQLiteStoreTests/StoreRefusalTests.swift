@@ -7,6 +7,23 @@ import TestSupport
 
 @Suite("Refusals of a store on disk")
 struct StoreRefusalTests {
+    @Test("a new file is read by its owner alone, and an old one keeps its rights", arguments: [nil, 0o644])
+    func rights(_ old: Int?) async throws {
+        let folder = try ScratchFolder()
+        let path = folder.path("db")
+        if let old {
+            let attributes: [FileAttributeKey: Any] = [.posixPermissions: old]
+            try #require(FileManager.default.createFile(atPath: path, contents: nil, attributes: attributes))
+        }
+        let store = try MQTTSQLiteStore(path: path)
+        try await store.commit([.insert(.of(1))], client: "c")
+        for file in ["db", "db-wal"] {
+            let rights = try FileManager.default.attributesOfItem(atPath: folder.path(file))[.posixPermissions] as? Int
+            #expect(rights == old ?? 0o600, "\(file)")
+        }
+        try await store.close()
+    }
+
     // MARK: - Limits
 
     @Test("SPEC A9: takes 1,024 messages a client and direction, and not one more", arguments: [false, true])

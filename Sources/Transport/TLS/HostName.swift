@@ -26,7 +26,8 @@ struct HostName {
 /// The server identity of a domain's JIDs, to match with a certificate.
 ///
 /// It matches as a host name, with a wildcard for the left-most label at most, as the SRVName `_xmpp-client.DOMAIN`,
-/// and as the XmppAddr `DOMAIN`. The common name counts if a certificate has no names of these kinds.
+/// and as the XmppAddr `DOMAIN`. RFC 6120 §13.7.1.2 lets the common name count where there is none of them; RFC 9525 §2
+/// no longer does.
 ///
 /// Spec: RFC 6120 §13.7.1.2, RFC 9525 §6, RFC 4985.
 struct XMPPIdentity {
@@ -44,23 +45,13 @@ struct XMPPIdentity {
     func isMet(by der: [UInt8]) -> Bool { (try? Certificate(derEncoded: der)).map(self.isMet) ?? false }
 
     func isMet(by certificate: Certificate) -> Bool {
-        var hasNames = false
-        for name in (try? certificate.extensions.subjectAlternativeNames) ?? SubjectAlternativeNames() {
+        ((try? certificate.extensions.subjectAlternativeNames) ?? SubjectAlternativeNames()).contains { name in
             switch name {
-            case .dnsName(let host):
-                hasNames = true
-                if self.domain.matches(host) { return true }
-            case .uniformResourceIdentifier: hasNames = true
-            case .otherName(let other):
-                guard let kind = Self.kind(of: other) else { continue }
-                hasNames = true
-                if self.isMet(by: kind) { return true }
-            default: break
+            case .dnsName(let host): self.domain.matches(host)
+            case .otherName(let other): Self.kind(of: other).map(self.isMet) ?? false
+            default: false
             }
         }
-        guard !hasNames else { return false }
-        let common = certificate.subject.flatMap { $0 }.filter { $0.type == .RDNAttributeType.commonName }
-        return common.contains { String($0.value).map(self.domain.matches) ?? false }
     }
 
     private enum Kind {

@@ -131,6 +131,8 @@ struct TLSCertificateCheck: Sendable {
         if case .xmpp(let domain) = name {
             return XMPPIdentity(domain).isMet(by: leaf) ? nil : .wrongName(wanted: domain, names: leaf.names)
         }
+        // The verifier takes the common name where there is no other.
+        guard !leaf.names.isEmpty else { return .wrongName(wanted: name.text, names: []) }
         // With the certificate as its own authority, only its name is checked.
         var verifier = Verifier(rootCertificates: CertificateStore([leaf])) {
             switch name {
@@ -186,20 +188,17 @@ extension Certificate {
         return usages.contains(.serverAuth) || usages.contains(.any)
     }
 
-    /// The names in the subject alternative name, else the common name.
+    /// The names in the subject alternative name; the common name is none (RFC 9525 §2).
     fileprivate var names: [String] {
         let alternatives = (try? self.extensions.subjectAlternativeNames) ?? nil
-        let names = alternatives?.compactMap { name -> String? in
+        return alternatives?.compactMap { name -> String? in
             switch name {
             case .dnsName(let host): host
             case .ipAddress(let address): Self.text(Array(address.bytes))
             case .otherName(let other): XMPPIdentity.text(of: other)
             default: nil
             }
-        }
-        if let names, !names.isEmpty { return names }
-        let common = self.subject.flatMap { $0 }.filter { $0.type == .RDNAttributeType.commonName }
-        return common.compactMap { String($0.value) }
+        } ?? []
     }
 
     private static func text(_ address: [UInt8]) -> String? {

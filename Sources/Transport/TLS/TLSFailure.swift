@@ -101,7 +101,7 @@ extension TLSFailure: CustomStringConvertible {
     }
 
     private static func listed(_ names: [String]) -> String {
-        guard !names.isEmpty else { return "no name" }
+        guard !names.isEmpty else { return "no host (its subject alternative name has none)" }
         let more = names.count > 5 ? " and \(names.count - 5) more" : ""
         return names.prefix(5).joined(separator: ", ") + more
     }

@@ -124,8 +124,8 @@ package final class TLSLayer: ConnectLayer {
 
     /// The names of a certificate that the library accepted for a target but that is for other names.
     ///
-    /// The library accepts a certificate for the target's address. A client that asks for a name must not (RFC 9525
-    /// §6.1).
+    /// The library accepts a certificate for the target's address, or one that has the name as its common name alone. A
+    /// client that asks for a name must not (RFC 9525 §2, §6.1).
     func foreignNames(_ certificate: NIOSSLCertificate?, at target: Target) -> [String]? {
         guard let certificate, self.context.verifiesNames else { return nil }
         switch self.context.name(for: target) {
@@ -140,7 +140,8 @@ package final class TLSLayer: ConnectLayer {
             return nil
         case .host(let host):
             let alternatives = certificate._subjectAlternativeNames()
-            guard alternatives.contains(where: { $0.nameType == .ipAddress }) else { return nil }
+            let kinds = Set(alternatives.map(\.nameType))
+            guard kinds.contains(.ipAddress) || !kinds.contains(.dnsName) else { return nil }
             let names = alternatives.filter { $0.nameType == .dnsName }
                 .map { String(decoding: $0.contents, as: UTF8.self) }
             if names.contains(where: { HostName(host).matches($0) }) { return nil }

@@ -1,6 +1,7 @@
 import LoadEngine
 import Measurement
 import NIOCore
+import Report
 import Transport
 import Workloads
 
