@@ -4,10 +4,12 @@ extension Coordinator {
             // A message at QoS 1 may come twice.
             return [.tell(.welcome(self.terms.welcome), address)]
         }
-        if let reason = self.refusal(hello, address) {
+        let wrong = self.refusal(hello, address)
+        if let reason = wrong ?? self.occupant(of: address) {
             let line = "segment \(hello.segment)/\(hello.segments) (\(hello.host)) is refused: \(reason)"
-            let isNew = self.refused.insert("\(line) \(address.instance)").inserted
-            let order = self.isTaken(address) ? SegmentOrder.taken(reason) : .refused(reason)
+            let isNew = self.shows("\(line) \(address.instance)")
+            // The process that is there may be lost without being missed yet.
+            let order = wrong == nil ? SegmentOrder.taken(reason) : .refused(reason)
             return (isNew ? [.warn(line)] : []) + [.tell(order, address)]
         }
         var actions: [Action] = []
@@ -26,10 +28,14 @@ extension Coordinator {
         return actions + [.tell(.welcome(self.terms.welcome), address)]
     }
 
-    /// Whether another process is that segment, and may be lost without being missed yet.
-    private func isTaken(_ address: Address) -> Bool {
-        !self.hasBegun && self.failure == nil && self.members[address.index].map { !$0.isLost } ?? false
+    /// Another process that is that segment.
+    private func occupant(of address: Address) -> String? {
+        guard let known = self.members[address.index], !known.isLost else { return nil }
+        return "segment \(address.index + 1) is there already, on \(known.host); give each host its own index"
     }
+
+    /// Whether a line of a segment is shown: once, and no more than 1,000 of them in a run.
+    mutating func shows(_ line: String) -> Bool { self.told.count < 1_000 && self.told.insert(line).inserted }
 
     /// The reason why a segment does not belong to the run.
     private func refusal(_ hello: SegmentHello, _ address: Address) -> String? {
@@ -49,8 +55,6 @@ extension Coordinator {
             return "its file has another plan; give all hosts the same FILE and the same options"
         }
         if self.stop != nil || self.failure != nil { return "the run is being ended" }
-        if self.hasBegun { return "the run has begun; a segment joins before the begin, and not after" }
-        guard let known = self.members[address.index], !known.isLost else { return nil }
-        return "segment \(hello.segment) is there already, on \(known.host); give each host its own index"
+        return self.hasBegun ? "the run has begun; a segment joins before the begin, and not after" : nil
     }
 }

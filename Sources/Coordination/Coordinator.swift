@@ -37,12 +37,10 @@ package struct Coordinator: Sendable {
     private var isOver = false
     /// A signal has come: segments that are stalled are not awaited.
     private var isOrdered = false
-    /// Warnings of segments already shown: many report the same ones.
-    private var told: Set<String> = []
+    /// Warnings and refusals of segments already shown: many report the same ones.
+    var told: Set<String> = []
     /// Clients that are up, by segment.
     private var up: [Int: Int] = [:]
-    /// Refusals already shown.
-    var refused: Set<String> = []
     /// The status of a run that ended before its begin.
     package internal(set) var failure: SegmentEnding?
     /// Segments without results, and what became of them.
@@ -103,7 +101,7 @@ package struct Coordinator: Sendable {
         case .echo(let sent):
             return [.tell(.echo(sent: sent, received: now.realtime, answered: now.realtime), member.address)]
         case .line(let words):
-            return self.told.insert(words).inserted ? [.warn("\(member.name): \(words)")] : []
+            return self.shows(words) ? [.warn("\(member.name): \(words)")] : []
         case .ended(let ending): return self.ended(ending, member, now)
         }
     }

@@ -20,7 +20,7 @@ package struct CoordinationCredentials: Hashable, Sendable {
 
     package static let usualUser = "segment"
 
-    /// A word that nobody can guess.
+    /// 128 random bits in hexadecimal digits.
     package static func makeSecret() -> String {
         (0..<2).map { _ in String(UInt64.random(in: 0...UInt64.max), radix: 16) }.joined()
     }

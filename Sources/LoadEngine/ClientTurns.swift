@@ -77,7 +77,9 @@ extension Shard {
 
     /// With the load the turns end: those that were due before it and were not given are missed.
     func missTurns(before end: NIODeadline) {
-        if let count = self.turns?.skip(before: end - self.origin), count > 0 { self.work?.turnsMissed(count) }
+        if let count = self.turns?.skip(before: end - self.origin), count > 0 {
+            self.work?.turnsMissed(count, due: end - .nanoseconds(1))
+        }
         if let count = self.departures?.churn?.skip(before: end - self.origin), count > 0 {
             self.work?.departuresMissed(.churn, count: count)
         }

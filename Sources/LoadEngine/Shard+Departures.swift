@@ -153,6 +153,13 @@ extension Shard {
         if self.waitsToReturn > 0 { self.wake(at: self.context.now) }
     }
 
+    /// Whether the plan keeps a client away that has no connection, or connects it at this moment.
+    package func isAwayByPlan(_ place: Int) -> Bool {
+        let pace = self.paces[place]
+        return pace.isReturning || !pace.hasBeenUp && !pace.isGone
+            || !self.presence.isEmpty && self.presence[place].isAbsent
+    }
+
     /// Whether a client is absent by plan and its return is not due yet.
     var awaitsAbsentees: Bool {
         guard let departures = self.departures else { return false }

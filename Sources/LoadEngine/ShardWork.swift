@@ -26,7 +26,7 @@ package protocol ShardWork: AnyObject, SendableMetatype {
     func turn(_ place: Int, due: NIODeadline)
 
     /// The number of turns that the load's end came before.
-    func turnsMissed(_ count: UInt64)
+    func turnsMissed(_ count: UInt64, due: NIODeadline)
 
     /// Connects a client that left by plan, or for the first time one that was absent until now; `due` was the planned
     /// time.
@@ -86,7 +86,7 @@ package protocol ShardWork: AnyObject, SendableMetatype {
 
 extension ShardWork {
     package func turn(_ place: Int, due: NIODeadline) {}
-    package func turnsMissed(_ count: UInt64) {}
+    package func turnsMissed(_ count: UInt64, due: NIODeadline) {}
 }
 
 /// Deliveries that operators of a shard have caused, and that listeners of a shard have seen.

@@ -126,8 +126,6 @@ extension PacketDecoder {
     ) throws(DecodeError) -> Packet {
         var reader = self.reader(body)
         let version = self.version
-        // CONNECT and CONNACK.
-        if first >> 4 <= 2 { self.maximumPacketSize = max(self.maximumPacketSize, self.laterMaximum) }
         switch PacketType(rawValue: first >> 4) {
         case .connect:
             // Known from here on, so that the answer to a broken CONNECT has the form of its version.
@@ -136,8 +134,12 @@ extension PacketDecoder {
             if self.version == .v5, !hasMinimalLength { throw .remainingLengthNotMinimal }
             let connect = try Connect(&reader, version: self.version)
             self.awaitsConnect = false
+            // Until CONNACK an authentication exchange takes small packets alone (MQTT 5 §3.1.2.11.9).
+            if connect.properties.authenticationMethod == nil { self.takesLarger() }
             return .connect(connect)
-        case .connAck: return .connAck(try ConnAck(&reader, version: version))
+        case .connAck:
+            self.takesLarger()
+            return .connAck(try ConnAck(&reader, version: version))
         case .subscribe: return .subscribe(try Subscribe(&reader, version: version))
         case .subAck: return .subAck(try SubAck(&reader, version: version))
         case .unsubscribe: return .unsubscribe(try Unsubscribe(&reader, version: version))

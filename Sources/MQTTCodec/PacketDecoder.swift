@@ -68,6 +68,9 @@ public struct PacketDecoder: ~Copyable {
         self.laterMaximum = maximumPacketSize
     }
 
+    /// From here on the connection's own limit holds.
+    package mutating func takesLarger() { self.maximumPacketSize = max(self.maximumPacketSize, self.laterMaximum) }
+
     /// Whether all bytes so far were whole packets.
     package var isAtPacketBoundary: Bool { self.carry.count == 0 }
 

@@ -3,6 +3,27 @@ package import Measurement
 
 /// The text of `run.json`.
 package enum RunJSON {
+    /// The first count that a sum with others of its kind could overflow.
+    private static func impossibleCount(in record: RunRecord) -> String? {
+        let parts: [(String, Any)] = [
+            ("books", record.books), ("ledger", record.ledger), ("generator", record.generator),
+            ("errors", record.errors), ("groups", record.groups as Any), ("population", record.population as Any),
+        ]
+        return parts.lazy.compactMap { self.impossibleCount($1, $0) }.first
+    }
+
+    private static func impossibleCount(_ value: Any, _ place: String) -> String? {
+        switch value {
+        case let count as UInt64: return count > 1 << 53 ? place : nil
+        case let count as Int: return count.magnitude > 1 << 53 ? place : nil
+        default:
+            return Mirror(reflecting: value).children.enumerated().lazy.compactMap { index, child in
+                let name = child.label == "some" ? place : "\(place).\(child.label ?? "\(index)")"
+                return self.impossibleCount(child.value, name)
+            }.first
+        }
+    }
+
     /// Pretty, with sorted keys, so that two runs can be compared line by line.
     package static func text(_ record: RunRecord) throws(ResultError) -> String {
         try PrettyJSON.text(record, path: "run.json")
@@ -19,8 +40,13 @@ package enum RunJSON {
         let schema: String
         do {
             let record = try JSONDecoder().decode(RunRecord.self, from: data)
+            if let place = self.impossibleCount(in: record) {
+                throw ResultError(path: path, reason: "\(place) is a count that no run reaches")
+            }
             if RunRecord.knownSchemas.contains(record.schema) { return record }
             schema = record.schema
+        } catch let error as ResultError {
+            throw error
         } catch let DecodingError.keyNotFound(key, context) {
             throw ResultError(path: path, reason: "\(self.place(context.codingPath, key)) is missing")
         } catch let DecodingError.typeMismatch(_, context), let DecodingError.valueNotFound(_, context) {

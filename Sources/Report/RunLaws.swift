@@ -13,6 +13,7 @@ package struct RunLaws {
         self.record = record
         for metric in record.metrics { self.check(metric) }
         self.checkBooks()
+        self.checkDeliveries()
         self.checkCounts()
         self.checkClients()
         self.checkTimes()
@@ -24,6 +25,13 @@ package struct RunLaws {
     static func fault(of metric: Metric, holding values: DurationValues?, in record: RunRecord) -> String? {
         var laws = RunLaws(figuresOf: record)
         if let reading = metric.duration { laws.check(reading, values, Self.name(metric)) }
+        return laws.broken.first
+    }
+
+    /// The first fault of a record's books, whose counts are compared with each other and with the metrics.
+    static func faultOfBooks(in record: RunRecord) -> String? {
+        var laws = RunLaws(figuresOf: record)
+        laws.checkBooks()
         return laws.broken.first
     }
 
@@ -146,6 +154,9 @@ package struct RunLaws {
                 )
             }
         }
+    }
+
+    private mutating func checkDeliveries() {
         let deliveries: [(String, (Books) -> UInt64?)] = [
             ("expected", \.expected), ("received", \.received), ("lost", \.lost),
             ("outstanding", \.deliveryOutstanding),

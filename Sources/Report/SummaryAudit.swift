@@ -122,7 +122,7 @@ extension Books {
         let terms = parts.compactMap { name, count in count.map { "\(name) \(Human.count($0))" } }
         guard let total = whole.1, terms.count == parts.count else { return nil }
         // If they differ, the line above reports it; here both figures are printed.
-        let sum = parts.compactMap(\.1).reduce(0, +)
+        let sum = parts.compactMap(\.1).reduce(0, &+)
         return "\(whole.0) \(Human.count(total)) \(sum == total ? "=" : "≠") \(terms.joined(separator: " + "))"
     }
 }

@@ -206,7 +206,9 @@ extension Summary {
             let title = Self.compactLatencies.first { $0.name == name }?.title ?? name ?? ""
             return "worst second \(at(point)): \(title) p99 \(Human.duration(point.value))"
         }
-        let silence = findings.longestSilence.map { "longest silence \(Human.duration($0.value)) \(at($0))" }
+        let silence = findings.longestSilence.flatMap {
+            $0.value > 0 ? "longest silence \(Human.duration($0.value)) \(at($0))" : nil
+        }
         let peak = findings.peakInFlight.map { "at most \(Human.number($0.value)) in flight \(at($0))" }
         let growth = findings.backlogGrowth.map { "backlog grows by \(Human.rate($0))" }
         return self.line("Over time", [worst, silence]) + self.line("In flight", [peak, growth])

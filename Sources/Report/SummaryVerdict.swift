@@ -83,7 +83,7 @@ extension Summary {
     /// Of the measured phase, which rates are of.
     var measuredSeconds: Double { self.record.stages.filter(\.measured).map(\.durationSeconds).reduce(0, +) }
 
-    /// What of a count of the whole run was in the measured phase, by its rate; `nil` where that is all of it.
+    /// The part of a run's count that was in the measured phase, by its rate; `nil` where that is all of it.
     func measuredPart(_ value: Double?, _ rate: Double?) -> Double? {
         guard let value, let part = rate.map({ ($0 * self.measuredSeconds).rounded() }) else { return nil }
         return self.measuredSeconds > 0 && part < value - max(1, value / 50) ? part : nil

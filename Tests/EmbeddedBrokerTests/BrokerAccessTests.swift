@@ -157,7 +157,7 @@ struct BrokerAccessTests {
         let wrong = self.login(world, from: "a")
         let right = self.login(world, "secret", from: "a")
         #expect(world.take(right) == [.connAck(ConnAck())])
-        // What comes behind the CONNECT is not processed.
+        // Packets after the CONNECT are not processed.
         world.send(.pingReq, from: wrong)
         world.advance(by: .milliseconds(999))
         #expect(world.take(wrong).isEmpty)

@@ -42,7 +42,7 @@ private struct Party {
     let folder: ScratchFolder
     let coordinator: RunningProgram
     let port: Int
-    /// What the coordinator prints for its segments, as a variable of the environment.
+    /// The token that the coordinator prints for its segments, as a variable of the environment.
     let password: String
     let joining: Joining
 
@@ -485,7 +485,7 @@ extension Integration {
                     environment: [Self.password]
                 )
                 defer { coordinator.send(SIGKILL) }
-                try await coordinator.line { $0.contains("segments at") }
+                try await coordinator.line { $0.contains("1 segment at") }
                 let segment = try network.clamor(
                     2,
                     ["run", file, "--coordinator", "segment@\(place)", "--segment", "1/1"],

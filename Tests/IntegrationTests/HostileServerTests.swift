@@ -65,7 +65,7 @@ extension Integration {
             // A PUBLISH of 1 MiB and one byte.
             try await withScriptedPeer([.expectCount(2), .send(connack + [0x30, 0xFD, 0xFF, 0x3F])]) { peer in
                 let run = try await ClamorRun.of("conn -p \(peer.port) -c 2 --duration 1h \(flags)")
-                let words = "a packet of 1048577 bytes came; raise --maximum-packet-size"
+                let words = "a packet of 1048577 bytes came, above the maximum packet size"
                 Self.end(run, "protocol", words, clients: 2)
             }
         }

@@ -111,7 +111,7 @@ final class FakeWork: ShardWork {
     func departureMissed(_ place: Int, _ cause: DeparturePlan.Cause) { self.missed.append(place) }
 
     func turn(_ place: Int, due: NIODeadline) { self.turns.append((place, due, self.now)) }
-    func turnsMissed(_ count: UInt64) { self.turnsMissed += count }
+    func turnsMissed(_ count: UInt64, due: NIODeadline) { self.turnsMissed += count }
     func departuresMissed(_ cause: DeparturePlan.Cause, count: UInt64) { self.departuresMissed += count }
 
     func reconnect(_ place: Int, due: NIODeadline) {

@@ -77,7 +77,7 @@ struct PacketDecoderTests {
         #expect(packets.count == 1)
     }
 
-    @Test("of a connection takes 512 KiB before CONNECT or CONNACK, and its own limit behind it")
+    @Test("of a connection takes 512 KiB before CONNECT or CONNACK, and its own limit afterwards")
     func firstPacket() throws {
         for (role, head) in [(.client(.v311), "20"), (.client(.v5), "20"), (.server, "10")]
             as [(PacketDecoder.Role, String)]

@@ -205,6 +205,23 @@ struct MergeRefusalTests {
         #expect(lines.count == 1 && lines.first?.hasPrefix("2/run.json: \(words)") == true, "\(lines)")
     }
 
+    typealias Lie = (place: String, write: @Sendable (inout RunRecord) -> Void)
+
+    static let lies: [Lie] = [
+        ("books.0.offered", { $0.books[0].offered = .max }), ("books.0.acked", { $0.books[0].acked = .max }),
+        ("ledger.streams", { $0.ledger.streams = .max }), ("ledger.publishers", { $0.ledger.publishers = .max }),
+        ("generator.peakMemoryBytes", { $0.generator.peakMemoryBytes = .max }),
+        ("generator.eventLoops", { $0.generator.eventLoops = .max }),
+    ]
+
+    @Test("a count whose sum with others would overflow is refused where it is read", arguments: lies)
+    func impossible(_ lie: Lie) throws {
+        var runs = SegmentRuns(2)
+        lie.write(&runs.segments[1].record)
+        let lines = self.refusal(try runs.write(in: self.folder))
+        #expect(lines == ["2/run.json: \(lie.place) is a count that no run reaches"])
+    }
+
     @Test("all problems are reported, one per line")
     func several() throws {
         let all = try SegmentRuns(3).write(in: self.folder)

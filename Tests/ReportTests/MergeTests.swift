@@ -202,6 +202,15 @@ struct MergeTests {
         #expect(verdict.reasons.map(\.code) == ["books", "books"])
     }
 
+    @Test("books that balance and that the metrics do not have are not believed")
+    func forgedBooks() throws {
+        var runs = SegmentRuns(2)
+        for column in [\Books.offered, \.sent, \.acked] { runs.segments[1].record.books[0][keyPath: column]? += 1_000 }
+        let verdict = try #require(try self.merged(runs).record.verdict)
+        #expect(verdict.state == .unreconciled && verdict.reasons.map(\.code) == ["books"])
+        #expect(verdict.reasons.first?.text.hasPrefix("segment 2: ") == true)
+    }
+
     @Test("rates that were not at one time are not believed")
     func apart() throws {
         var runs = SegmentRuns(2)

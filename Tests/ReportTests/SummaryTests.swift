@@ -579,7 +579,7 @@ struct SummaryTests {
 
     static let spans: [(value: Double, rate: Double, merged: Int?, words: String)] = [
         (120_000, 12_000, nil, "120,000 sent (12,000/s)"),
-        // What was sent beside the measured phase is below two percent.
+        // Less than two percent was sent outside the measured phase.
         (120_000, 11_900, nil, "120,000 sent (11,900/s)"),
         (632_921, 41_039, nil, "632,921 sent, 410,390 of them in the 10.0 s measured (41,039/s)"),
         (632_921, 41_039, 2, "632,921 sent, 41,039/s in the 10.0 s measured"),

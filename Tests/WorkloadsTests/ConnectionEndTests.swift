@@ -89,6 +89,6 @@ struct ConnectionEndTests {
     func tooLarge() {
         let (kind, _, words) = ConnectionEnd.malformed(.packetTooLarge(size: 2_000_000)).account(version: .v311)
         #expect(kind == "protocol")
-        #expect(words == "a packet of 2000000 bytes came; raise --maximum-packet-size (CONNACK: to 512 KiB)")
+        #expect(words == "a packet of 2000000 bytes came, above the maximum packet size (of a CONNACK: 512 KiB)")
     }
 }

@@ -41,6 +41,7 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
         /// Sessions go on over connections.
         var isPersistent = false
         var topicAlias: MQTTLoad.TopicAlias?
+        var departures = DeparturePlan()
         /// Changes of subscriptions, a second.
         var turns: Double?
         var warmup = TimeAmount.zero
@@ -89,6 +90,7 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
         load.stream.topicAlias = setup.topicAlias
         if setup.topology == .request { load.stream.responseTopic = Template(parsing: "answers/%c") }
         load.stages = setup.stages.map { MetricStage($0.name, measured: $0.isMeasured) }
+        if !setup.departures.storms.isEmpty { load.departures.insert(.storm) }
         if setup.turns != nil { load.subscriptionChurn = Template(parsing: "changing/%c") }
         self.load = load
         let loop = Self.makeLoop()
@@ -108,6 +110,7 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
         )
         plan.think = setup.think
         plan.turns = setup.turns
+        plan.departures = setup.departures
         if !setup.stages.isEmpty {
             var start = TimeAmount.zero
             for stage in setup.stages {

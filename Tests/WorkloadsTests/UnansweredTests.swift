@@ -168,6 +168,34 @@ struct UnansweredTests {
         #expect(try run.judge("error_rate == 0").state == .broken)
     }
 
+    @Test("what the plan cuts off without an answer is excused", arguments: QoS.allCases)
+    func excused(_ qos: QoS) throws {
+        let run = try MQTTVirtualRun(
+            .init(
+                publishers: 4,
+                subscribers: 4,
+                qualities: [qos],
+                rate: 100,
+                duration: .seconds(2),
+                latency: .milliseconds(60),
+                departures: DeparturePlan(storms: [.init(share: 0.5, at: .seconds(1))])
+            )
+        )
+        run.perform()
+        let books = try #require(run.record.books.first)
+        #expect(books.imbalances == [] && run.reconciliation.problems.isEmpty)
+        let excused = try #require(books.excused)
+        #expect(books.offered == 200 && books.failed == 0 && excused > 0 && excused < 100)
+        #expect(try run.judge("error_rate == 0").state == .met)
+        let counter = run.record.metrics.first { $0.name == "publish_excused" }?.counter
+        #expect(counter?.value == Double(excused))
+        guard qos != .atMostOnce else { return }
+        let unsent = books.notSent ?? 0
+        #expect(books.acked == 200 - excused - unsent)
+        // There is no answer, and none is owed: it has no sample.
+        #expect(run.values("publish_ack_duration", Self.leg(qos)).count == 200 - excused)
+    }
+
     enum TurnFault: CaseIterable { case none, slow, silent, refuses, cuts }
 
     @Test("each change of a subscription is answered, failed or outstanding", arguments: TurnFault.allCases)

@@ -203,7 +203,7 @@ struct EngineDraftTests {
         #expect(written.status == 0, "\(written.errors)")
         #expect(try FileManager.default.attributesOfItem(atPath: out)[.posixPermissions] as? Int == 0o600)
         #expect(try String(contentsOfFile: out, encoding: .utf8).contains("s3cret"))
-        // What is there stays.
+        // An existing file stays.
         #expect(try await ClamorBinary.run(line).status == 73)
     }
 

@@ -67,7 +67,8 @@ extension Broker {
             return self.send(.auth(Auth(reason: .continueAuthentication, properties: properties)), to: connection)
         }
         let isLogin = self.connections[connection].state == .authenticating
-        if isLogin, self.isGuessing(connection) { return self.fail(connection, .serverBusy, now: now) }
+        let id = authentication.connect?.clientID ?? ""
+        if isLogin, self.isGuessing(connection, as: id) { return self.fail(connection, .serverBusy, now: now) }
         switch authentication.received(data) {
         case .challenge(let challenge):
             properties.authenticationData = challenge
@@ -103,8 +104,12 @@ extension Broker {
     }
 
     /// Whether the connection's address has guessed so often that its credentials are not checked now.
-    mutating func isGuessing(_ connection: ConnectionID) -> Bool {
-        guard !self.refusals.isEmpty, let peer = self.connections[connection].extras?.peer else { return false }
+    ///
+    /// A client that comes back to its session is checked all the same: others of its address cannot keep it out.
+    mutating func isGuessing(_ connection: ConnectionID, as clientID: String) -> Bool {
+        guard !self.refusals.isEmpty, let peer = self.connections[connection].extras?.peer,
+            self.sessionsByKey[Array(clientID.utf8)] == nil
+        else { return false }
         return self.refusals.count { $0.peer == peer } >= BrokerAccess.mostGuesses
     }
 

@@ -76,8 +76,8 @@ extension Broker {
 
     /// Resets the next open connection, round robin.
     ///
-    /// It leaves the tree immediately. Its output is still written, so every copy counted as delivered reaches the
-    /// client before the reset.
+    /// It leaves the tree immediately. The output of a client that reads is still written, so every copy counted as
+    /// delivered reaches it before the reset.
     private mutating func disconnectNext(now: NIODeadline) {
         for offset in 0..<self.connections.count {
             let connection = (self.disconnectCursor + offset) % self.connections.count

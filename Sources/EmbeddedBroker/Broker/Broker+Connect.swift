@@ -35,7 +35,9 @@ extension Broker {
         if connect.version == .v5, connect.properties.authenticationMethod != nil {
             return self.beginAuthentication(connect, on: connection, now: now)
         }
-        if self.isGuessing(connection) { return self.refuse(connection, code: ReasonCode.serverBusy.rawValue) }
+        if self.isGuessing(connection, as: connect.clientID) {
+            return self.refuse(connection, code: ReasonCode.serverBusy.rawValue)
+        }
         let code = self.configuration.access.code(of: connect)
         guard code == 0 else { return self.refuseLogin(connection, code: code, now: now) }
         self.accept(connect, user: connect.username, on: connection, ConnAck(), now: now)

@@ -4,7 +4,7 @@ import NIOCore
 extension Broker {
     /// Levels of a filter, including `$share` and the group name.
     ///
-    /// The tree and the retained messages are searched by recursion, as deep as a filter goes. A filter's maximum of
+    /// The tree is searched by recursion, as deep as a filter goes. A filter's maximum of
     /// 65,536 levels would overflow the stack.
     private static let maximumLevels = 1_024
 

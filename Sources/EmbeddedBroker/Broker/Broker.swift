@@ -140,6 +140,7 @@ package struct Broker: ~Copyable {
         self.connections[connection].lastHeard = now
         self.tally.receivedBytes &+= UInt64(bytes.count)
         let before = decoder.packets
+        if self.connections[connection].state == .open { decoder.takesLarger() }
         do {
             try withUnsafeMutablePointer(to: &self) { broker throws(DecodeError) in
                 var sink = BrokerSink(broker: broker, connection: connection, now: now)

@@ -40,19 +40,22 @@ struct RetainedStore {
     private var free: [Int32] = []
     private var changes: UInt64 = 0
     private(set) var count = 0
-    /// Of all messages.
+    /// Of all messages, with the nodes of their topics.
     private var bytes = 0
+    /// About what a node takes: a topic of 65,535 bytes may have 32,768 levels.
+    private static let nodeBytes = 256
 
     /// Keeps a message, and drops the one before it in any case.
     ///
     /// - Returns: whether there was room for it.
     mutating func set(_ message: KeptMessage, limit: Int = .max) -> Bool {
         self.remove(message.topic)
-        guard message.bytes <= limit - self.bytes else { return false }
+        let levels = TopicLevels.split(message.topic)
+        guard message.bytes + levels.count * Self.nodeBytes <= limit - self.bytes else { return false }
         self.bytes += message.bytes
         self.count += 1
         var node: Int32 = 0
-        for level in TopicLevels.split(message.topic) {
+        for level in levels {
             node = self.nodes[Int(node)].children[level] ?? self.addChild(level, to: node)
         }
         self.changes += 1
@@ -75,6 +78,7 @@ struct RetainedStore {
             let parent = self.nodes[Int(node)].parent
             self.nodes[Int(parent)].children[self.nodes[Int(node)].level] = nil
             self.nodes[Int(node)] = Node(parent: -1, level: [], born: 0)
+            self.bytes -= Self.nodeBytes
             self.free.append(node)
             node = parent
         }
@@ -127,6 +131,7 @@ struct RetainedStore {
 
     private mutating func addChild(_ level: [UInt8], to parent: Int32) -> Int32 {
         self.changes += 1
+        self.bytes += Self.nodeBytes
         let new = Node(parent: parent, level: level, born: self.changes)
         let node = self.free.popLast() ?? Int32(self.nodes.count)
         if Int(node) == self.nodes.count { self.nodes.append(new) } else { self.nodes[Int(node)] = new }

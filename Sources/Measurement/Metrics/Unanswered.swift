@@ -15,7 +15,7 @@ package struct Unanswered: Sendable {
     package private(set) var failed: UInt64
     package private(set) var outstanding: UInt64
 
-    /// What a record holds; nothing at first.
+    /// The values of a record; without arguments there are none.
     package init(ages: Histogram = Histogram(), failed: UInt64 = 0, outstanding: UInt64 = 0) {
         self.ages = ages
         self.failed = failed

@@ -19,6 +19,8 @@ package struct Books: Codable, Hashable, Sendable {
     package var failed: UInt64?
     /// Neither answered nor failed at the end of the drain; with ``notSent``.
     package var outstanding: UInt64?
+    /// Without an answer when the plan cut their connection.
+    package var excused: UInt64?
     /// At QoS 0, and for messages and presences of XMPP: confirmed by the graceful end of their connection.
     package var confirmed: UInt64?
     package var unconfirmed: UInt64?
@@ -53,7 +55,7 @@ package struct Books: Codable, Hashable, Sendable {
         }
         let columns: [WritableKeyPath<Books, UInt64?>] = [
             \.offered, \.sent, \.notSent, \.acked, \.inFlight, \.timedOut, \.failed, \.confirmed, \.unconfirmed,
-            \.outstanding, \.expected, \.received, \.lost, \.deliveryOutstanding, \.duplicated,
+            \.outstanding, \.excused, \.expected, \.received, \.lost, \.deliveryOutstanding, \.duplicated,
         ]
         return order.compactMap { name in
             guard let all = parts[name], var sum = all.first else { return nil }
@@ -72,7 +74,7 @@ package struct Books: Codable, Hashable, Sendable {
         case acked
         case inFlight = "in_flight"
         case timedOut = "timed_out"
-        case failed, outstanding, confirmed, unconfirmed, expected, received, lost
+        case failed, outstanding, excused, confirmed, unconfirmed, expected, received, lost
         case deliveryOutstanding = "delivery_outstanding"
         case duplicated
     }
@@ -82,12 +84,13 @@ package struct Books: Codable, Hashable, Sendable {
 
     /// The equations that are violated, in words and with their figures.
     package var imbalances: [String] {
+        let excused = self.excused.map { [("excused", UInt64?.some($0))] } ?? []
         let published: [(String, UInt64?)] =
             self.isAnswered
             ? [
                 ("acked", self.acked), ("in flight", self.inFlight), ("timed out", self.timedOut),
                 ("failed", self.failed),
-            ] : [("confirmed", self.confirmed), ("unconfirmed", self.unconfirmed)]
+            ] + excused : [("confirmed", self.confirmed), ("unconfirmed", self.unconfirmed)]
         // Records of `clamor.run/1` know nothing outstanding.
         let owed = self.deliveryOutstanding.map { [("outstanding", UInt64?.some($0))] } ?? []
         let answered = self.isAnswered ? ("acked", self.acked) : ("confirmed", self.confirmed)
@@ -97,7 +100,7 @@ package struct Books: Codable, Hashable, Sendable {
             self.imbalance(
                 "offered",
                 self.offered,
-                [answered, ("failed", self.failures), ("outstanding", self.outstanding)]
+                [answered, ("failed", self.failures), ("outstanding", self.outstanding)] + excused
             ),
             self.imbalance("expected", self.expected, [("received", self.received), ("lost", self.lost)] + owed),
         ].compactMap { $0 }

@@ -5,8 +5,8 @@
 ///     op        := < | <= | > | >= | == | !=
 ///     value     := number [ ns | us | µs | ms | s | % | /s ]
 ///
-/// Labels that are not given are merged, except that `phase` is then `total`, and `leg` the last. `error_rate` is
-/// errors divided by operations.
+/// Labels that are not given are merged, except that `phase` is then `total`, and `leg` the last. `error_rate` is the
+/// share of operations that failed or are outstanding.
 package struct Threshold: Hashable, Sendable {
     package enum Field: Hashable, Sendable {
         case count, rate, min, mean, max
@@ -231,8 +231,9 @@ extension Threshold {
     /// Operations that failed or are outstanding, divided by operations: connects, publishes, stanzas, subscribes, joins
     /// and the answers to requests.
     ///
-    /// An operation that is tried again counts once. Publishes and stanzas are in the books, whose failures are known at
-    /// the end; until then the failures of their durations are the least.
+    /// An operation that is tried again counts once, and one that the plan cut off does not. Publishes and stanzas are in
+    /// the books, whose failures are known at the end; until then those of durations, and stanzas that came back, are the
+    /// least.
     private func errorRate(in source: some MetricSource) -> Double? {
         func total(_ names: String...) -> Double {
             var figures = Figures()
@@ -250,11 +251,15 @@ extension Threshold {
         }
         let single = durations(Self.singleOperations)
         let unanswered = total("publish_outstanding", "stanza_outstanding", Self.lostRequests, "requests_outstanding")
+        let returned = self.readings(of: "stanza_refused", in: source).filter { $0.labels["stanza"] != "iq" }
+        var known = Figures()
+        for reading in returned { known.add(reading.value) }
+        let acked = durations(["publish_ack_duration", "iq_duration"])
         let failed = max(
             total("publish_failed", "stanza_failed"),
-            Double(durations(["publish_ack_duration", "iq_duration"]).unanswered.failed)
+            Double(acked.unanswered.failed) + known.count
         )
-        let messages = total("publish_offered", "stanza_offered")
+        let messages = total("publish_offered", "stanza_offered") - total("publish_excused", "stanza_excused")
         let requests = total("requests_answered", Self.lostRequests, "requests_outstanding")
         let operations = Double(single.count) + messages + requests
         return operations > 0 ? (Double(single.unanswered.ages.count) + unanswered + failed) / operations : nil

@@ -19,7 +19,9 @@ extension RunPage {
         if let peak = findings.peakInFlight { facts.append(("most in flight", point(peak, Human.number))) }
         if let slope = findings.backlogGrowth { facts.append(("backlog grows by", Human.rate(slope))) }
         if let worst = findings.worstSecond { facts.append(("worst second, p99", point(worst, Human.duration))) }
-        if let silence = findings.longestSilence { facts.append(("longest silence", point(silence, Human.duration))) }
+        if let silence = findings.longestSilence, silence.value > 0 {
+            facts.append(("longest silence", point(silence, Human.duration)))
+        }
         if let share = findings.withinObjective { facts.append(("seconds within the objective", Self.share(share))) }
         if let headroom = findings.headroom {
             facts.append(("generator could offer about", "\(Human.significant(headroom)) ×"))

@@ -24,8 +24,12 @@ extension MergedRun {
         if let reason = self.lost(set) { verdict.add(.unreconciled, reason) }
         // A reason that all segments share is judged once, for the whole.
         guard set.host == nil else { return verdict }
-        for imbalance in record.books.flatMap(\.imbalances) {
-            verdict.add(.unreconciled, Verdict.Reason(code: "books", text: imbalance))
+        let imbalances = record.books.flatMap(\.imbalances)
+        for imbalance in imbalances { verdict.add(.unreconciled, Verdict.Reason(code: "books", text: imbalance)) }
+        // Books may balance and still be others than those of the metrics.
+        for segment in imbalances.isEmpty ? set.segments : [] {
+            guard let wrong = RunLaws.faultOfBooks(in: segment.record) else { continue }
+            verdict.add(.unreconciled, Verdict.Reason(code: "books", text: wrong).of(set.name(of: segment)))
         }
         if let reason = self.apart(set.segments) { verdict.add(.generatorLimited, reason) }
         return verdict

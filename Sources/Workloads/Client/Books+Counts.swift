@@ -36,12 +36,15 @@ extension LedgerRecord {
 }
 
 extension [Books] {
-    /// Operations without an answer: those that failed, and the others, sent or not.
+    /// Operations without an answer: those that failed, that the plan cut off, and the others, sent or not.
     var unansweredMetrics: [Metric] {
         self.flatMap { books in
             let labels: Labels = books.stanza.map { ["stanza": $0] } ?? ["qos": "\(books.qos ?? 0)"]
             let prefix = books.stanza == nil ? "publish" : "stanza"
-            return [("failed", books.failures), ("outstanding", books.outstanding)].compactMap { name, count in
+            let ends = [
+                ("failed", books.failures), ("excused", books.excused), ("outstanding", books.outstanding),
+            ]
+            return ends.compactMap { name, count in
                 count.map {
                     let reading = CounterReading(value: Double($0), rate: nil)
                     return Metric(name: "\(prefix)_\(name)", labels: labels, reading: .counter(reading))

@@ -228,7 +228,10 @@ extension ClientLife {
         }
     }
 
-    /// Whether the connection ends with the run; one that the plan cuts before that excuses its messages.
+    /// Whether the plan ends the connection, which excuses what has no answer then.
+    func isEndedByPlan(_ place: Int) -> Bool { self.clients[place].stage == .leaving }
+
+    /// Whether the connection ends with the run.
     func isEndedByRun(_ place: Int) -> Bool {
         switch self.clients[place].stage {
         case .flushing, .finishing, .finished: true

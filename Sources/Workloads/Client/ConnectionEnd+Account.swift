@@ -27,7 +27,11 @@ extension ConnectionEnd {
                 "DISCONNECT from the server: \(disconnect.reason.name)" + Self.more(disconnect.properties)
             )
         case .malformed(.packetTooLarge(let size)):
-            ("protocol", .protocol, "a packet of \(size) bytes came; raise --maximum-packet-size (CONNACK: to 512 KiB)")
+            // The limit of a CONNACK is fixed.
+            (
+                "protocol", .protocol,
+                "a packet of \(size) bytes came, above the maximum packet size (of a CONNACK: 512 KiB)"
+            )
         case .malformed(let error): ("protocol", .protocol, "the server's bytes are not MQTT: \(error)")
         case .violation(_, let words): ("protocol", .protocol, "the server broke the protocol: \(words)")
         case .insecure(let failure): ("tls", .reset, "\(failure)")

@@ -129,4 +129,6 @@ package struct MessageBook: Hashable, Sendable {
     package var unconfirmed: UInt64 = 0
     /// The part of them whose connection broke before the run ended it, and stanzas that came back.
     package var broken: UInt64 = 0
+    /// Messages of all levels without an answer when the plan cut their connection.
+    package var excused: UInt64 = 0
 }

@@ -134,7 +134,7 @@ package struct MQTTMetrics: Sendable {
         _ = catalog.counter("decode_time", ["protocol": "mqtt"], unit: "seconds")
         catalog.addProcessGauges()
         for qos in load.publishes ? load.streams.flatMap(\.qualities) : [] {
-            for name in ["failed", "outstanding"] {
+            for name in ["failed", "excused", "outstanding"] {
                 _ = catalog.counter("publish_\(name)", ["qos": "\(qos.rawValue)"])
             }
         }

@@ -132,6 +132,10 @@ extension MQTTShardWork {
         case .connectionLost(timedOutBefore: true):
             break
         case .connectionLost(timedOutBefore: false):
+            if self.isEndedByPlan(place) {
+                self.books[qos].excused += 1
+                return
+            }
             let isOwnEnd = self.isEndedByRun(place)
             if isOwnEnd {
                 self.books[qos].inFlight += 1

@@ -55,10 +55,11 @@ extension MQTTShardWork {
     package func connected(_ place: Int, _ connack: ConnAck, resumed: Bool, now: NIODeadline) {
         guard self.store?.accepted(place, resumed: resumed, now: now) ?? true else { return }
         defer { self.store?.connected(place) }
-        self.recordLogin(place, session: now - self.clients[place].own.tcpUp, now: now)
+        // A client that cannot do its work has no connect that succeeded.
         if let reason = self.disallowed(place) {
             return self.refuse(place, "not allowed", "CONNACK does not allow what this load does: \(reason.name)")
         }
+        self.recordLogin(place, session: now - self.clients[place].own.tcpUp, now: now)
         if self.slab.probe.place == place { self.slab.probe.restart() }
         let holdsSubscription = resumed && self.clients[place].own.hasSubscribed
         if holdsSubscription || !self.subscribes(place) {
@@ -131,7 +132,7 @@ extension MQTTShardWork {
     }
 
     package func settle(_ place: Int) {
-        self.settleMissedTurns(place)
+        self.settleMissedTurns()
         // No connection of this run will answer the messages that the session still holds.
         let now = self.context.now
         self.sessions[place].discardState { publish, timedOut in

@@ -287,12 +287,17 @@ extension MQTTShardWork {
             self.books[0].unconfirmed += last - first - lost
             self.clients[place].unknown.insert(first..<last)
             guard self.isEndedByRun(place) else {
-                self.books[0].broken += last - first - lost
-                return
+                return self.noteBroken(place, last - first - lost)
             }
             // The unsent ones are the last ones of the connection.
             self.exceptions[place, default: PublishExceptions()].outstanding.insert(first..<last - lost)
         }
+    }
+
+    /// QoS 0 messages of which nothing tells whether the server has read them.
+    private func noteBroken(_ place: Int, _ count: UInt64) {
+        let end: WritableKeyPath<MessageBook, UInt64> = self.isEndedByPlan(place) ? \.excused : \.broken
+        self.books[0][keyPath: end] += count
     }
 
     private func settleRows(_ place: Int, isConfirmed: Bool) {
@@ -311,7 +316,7 @@ extension MQTTShardWork {
                     self.received.expected += copies * Int64(count)
                 } else {
                     self.books[0].unconfirmed += count - unsent
-                    if fate == .broken { self.books[0].broken += count - unsent }
+                    if fate == .broken { self.noteBroken(place, count - unsent) }
                     self.uncertain += copies * Int64(count - unsent)
                 }
             }

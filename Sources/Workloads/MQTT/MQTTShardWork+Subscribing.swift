@@ -77,34 +77,39 @@ extension MQTTShardWork {
         self.meter.add(churn.missed)
         switch self.clients[place].stage {
         case .leaving, .away: break
-        default: self.keepMissed(1, due: due, place)
+        default: if !self.shard.isAwayByPlan(place) { self.keepMissed(1, due: due) }
         }
     }
 
-    package func turnsMissed(_ count: UInt64) {
+    package func turnsMissed(_ count: UInt64, due: NIODeadline) {
         guard let churn = self.metrics.subscriptionChurn else { return }
         self.meter.add(churn.missed, count)
-        self.keepMissed(count, due: self.context.now, 0)
+        self.keepMissed(count, due: due)
     }
 
-    /// Churns that were due within 10 ms share an entry with the last due time, so that no age is too high.
-    private func keepMissed(_ count: UInt64, due: NIODeadline, _ place: Int) {
-        var entries = self.missedTurns[place] ?? []
-        if let last = entries.last, due - last.begin < .milliseconds(10) {
-            entries[entries.count - 1] = (last.begin, due, last.count + count)
+    /// Churns of one lane that were due within 10 ms share an entry with the last due time, so that no age is too high.
+    private func keepMissed(_ count: UInt64, due: NIODeadline) {
+        let last = self.missedTurns.count - 1
+        if last >= 0, due - self.missedTurns[last].begin < .milliseconds(10),
+            self.shard.times.lane(due) == self.shard.times.lane(self.missedTurns[last].begin)
+        {
+            self.missedTurns[last].due = max(due, self.missedTurns[last].due)
+            self.missedTurns[last].count += count
         } else {
-            entries.append((due, due, count))
+            self.missedTurns.append((due, due, count))
         }
-        self.missedTurns[place] = entries
     }
 
-    /// The age of a churn that was not begun ends with the drain.
-    func settleMissedTurns(_ place: Int) {
-        guard let churn = self.metrics.subscriptionChurn else { return }
-        for (_, due, count) in self.missedTurns.removeValue(forKey: place) ?? [] {
+    /// The age of a churn that was not begun ends with the drain, or with the last client.
+    func settleMissedTurns() {
+        guard let churn = self.metrics.subscriptionChurn, !self.missedTurns.isEmpty,
+            self.shard.drainEnded != nil || self.slab.live == 0
+        else { return }
+        for (_, due, count) in self.missedTurns {
             let (age, lane) = (self.age(since: due, .outstanding), self.shard.times.lane(due))
             self.meter.recordUnanswered(churn.subscribed, age, count: count, lane: lane, as: .outstanding)
         }
+        self.missedTurns = []
     }
 
     /// Whether this SUBACK answers the SUBSCRIBE of a churn.

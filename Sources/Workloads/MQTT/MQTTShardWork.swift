@@ -118,8 +118,8 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
     var joint: JointResult?
     /// Clients with a churn in flight: few of many.
     var turns: [Int: SubscriptionTurn] = [:]
-    /// Churns that were not begun, by place, until their age is known: the first and the last due time, and how many.
-    var missedTurns: [Int: [(begin: NIODeadline, due: NIODeadline, count: UInt64)]] = [:]
+    /// Churns that were not begun, until their age is known: the first and the last due time, and how many.
+    var missedTurns: [(begin: NIODeadline, due: NIODeadline, count: UInt64)] = []
     /// Set if clients store their flows.
     var store: StoreGate?
 

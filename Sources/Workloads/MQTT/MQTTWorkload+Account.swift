@@ -71,11 +71,12 @@ extension MQTTWorkload {
         let parts = results.compactMap { $0.books[qos] }
         func sum(_ part: KeyPath<MessageBook, UInt64>) -> UInt64 { parts.reduce(0) { $0 + $1[keyPath: part] } }
         books.fill(record, "publish", labels)
+        books.excused = sum(\.excused)
         if qos == .atMostOnce {
             books.confirmed = record.count("publish_confirmed", labels)
             books.unconfirmed = sum(\.unconfirmed)
             books.failed = sum(\.broken)
-            books.outstanding = books.notSent.map { $0 + sum(\.unconfirmed) - sum(\.broken) }
+            books.outstanding = books.notSent.map { $0 + sum(\.unconfirmed) - sum(\.broken) - sum(\.excused) }
         } else {
             books.acked = record.count("publish_acked", labels)
             books.inFlight = sum(\.inFlight)

@@ -130,7 +130,7 @@ package struct XMPPMetrics: Sendable {
         var catalog = self.catalog
         catalog.addProcessGauges()
         _ = catalog.counter("decode_time", ["protocol": "xmpp"], unit: "seconds")
-        for name in ["failed", "outstanding"] where load.work != .login {
+        for name in ["failed", "excused", "outstanding"] where load.work != .login {
             _ = catalog.counter("stanza_\(name)", ["stanza": load.stanza ?? "iq"])
         }
         guard load.hasLedger, let stanza = load.stanza else { return catalog }

@@ -126,7 +126,8 @@ extension XMPPShardWork {
         let ping = self.clients[place].own.slots[Int(token)]
         self.free(place, Int32(token))
         let isOwnEnd = self.isEndedByRun(place)
-        if let ids = self.metrics.ping {
+        let isExcused = error != .timedOut && self.isEndedByPlan(place)
+        if let ids = self.metrics.ping, !isExcused {
             let end: UnansweredEnd = error != .timedOut && isOwnEnd ? .outstanding : .failed
             let lane = self.shard.times.lane(ping.due)
             self.meter.recordUnanswered(ids.response, self.age(since: ping.due, end), lane: lane, as: end)
@@ -139,6 +140,8 @@ extension XMPPShardWork {
             self.shard.checkDrained(place)
         } else if isOwnEnd {
             self.books.inFlight += 1
+        } else if isExcused {
+            self.books.excused += 1
         } else {
             self.books.failed += 1
         }

@@ -88,8 +88,12 @@ extension XMPPShardWork {
         guard last > first else { return }
         let lost = UInt64(self.clients[place].lost)
         let known = isConfirmed ? last - first - lost : min(self.clients[place].own.acknowledged, last - first - lost)
-        self.meter.add(operation.known, known)
-        self.tallies[place].acked += known
+        // The server has read a stanza that came back, and it failed.
+        let returned = self.clients[place].unknown.clamped(to: first..<first + known).count
+        self.meter.add(operation.known, known - returned)
+        self.tallies[place].acked += known - returned
+        self.books.unconfirmed += returned
+        self.books.broken += returned
         guard first + known < last else { return }
         self.books.unconfirmed += last - first - known - lost
         let range = first + known..<last
@@ -110,12 +114,14 @@ extension XMPPShardWork {
         let sent = range.lowerBound..<range.upperBound - unsent
         var own = self.exceptions[place, default: PublishExceptions()]
         own.unsent.insert(sent.upperBound..<range.upperBound)
+        let open = SequenceRanges([sent]).subtracting(self.clients[place].unknown)
+        self.books.broken += UInt64(sent.count) - open.count
         if self.isEndedByRun(place) {
-            let open = SequenceRanges([sent]).subtracting(self.clients[place].unknown)
             for run in open.runs { own.outstanding.insert(run) }
-            self.books.broken += UInt64(sent.count) - open.count
+        } else if self.isEndedByPlan(place) {
+            self.books.excused += open.count
         } else {
-            self.books.broken += UInt64(sent.count)
+            self.books.broken += open.count
         }
         self.exceptions[place] = own
     }

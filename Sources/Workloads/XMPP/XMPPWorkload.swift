@@ -166,9 +166,11 @@ package struct XMPPWorkload: Workload {
         books.confirmed = record.count("stanza_confirmed", ["stanza": stanza])
         let unconfirmed = results.reduce(0) { $0 + $1.book.unconfirmed }
         let broken = results.reduce(0) { $0 + $1.book.broken }
+        let excused = results.reduce(0) { $0 + $1.book.excused }
         books.unconfirmed = unconfirmed
         books.failed = broken
-        books.outstanding = books.notSent.map { $0 + unconfirmed - broken }
+        books.excused = excused
+        books.outstanding = books.notSent.map { $0 + unconfirmed - broken - excused }
         return books
     }
 
@@ -179,6 +181,7 @@ package struct XMPPWorkload: Workload {
         let inFlight = results.reduce(0) { $0 + $1.book.inFlight }
         books.inFlight = inFlight
         books.outstanding = books.notSent.map { $0 + inFlight }
+        books.excused = results.reduce(0) { $0 + $1.book.excused }
         books.timedOut = results.reduce(0) { $0 + $1.book.timedOut }
         books.failed = results.reduce(0) { $0 + $1.book.failed }
         return books

@@ -68,7 +68,7 @@ extension GivenOptions {
         } else if count > 1, !Template(parsing: id).hasClientNumber, options.rows == nil || !id.contains("%{") {
             self.refuse(\.clientID, "'\(id)' is the same for all \(count) clients; put %i into it")
         }
-        if id.contains("%c") { self.refuse(\.clientID, "%c is the client id itself; use %i") }
+        if id.replacing("%%", with: "").contains("%c") { self.refuse(\.clientID, "%c is the client id itself; use %i") }
     }
 
     private func clientID(_ role: String) -> String {

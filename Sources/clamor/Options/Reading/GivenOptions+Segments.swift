@@ -234,7 +234,9 @@ extension MQTTOptions {
         case .pair:
             let hasOwnTopics =
                 self.publishers < 2
-                || self.topics.allSatisfy { Template(parsing: $0).hasClientNumber || $0.contains("%c") }
+                || self.topics.allSatisfy {
+                    Template(parsing: $0).hasClientNumber || $0.replacing("%%", with: "").contains("%c")
+                }
             return !hasOwnTopics || self.subscribers > self.publishers && self.publishers % count != 0
         }
     }
