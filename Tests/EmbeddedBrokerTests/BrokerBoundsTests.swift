@@ -47,6 +47,20 @@ struct BrokerBoundsTests {
         #expect(world.take(client).count == 3)
     }
 
+    @Test("a SUBSCRIBE with many filters is granted the first 1,024 of them", arguments: [ProtocolVersion.v311, .v5])
+    func filters(_ version: ProtocolVersion) {
+        let world = VirtualBroker()
+        let client = world.connect("c", version)
+        let all = (0..<1_026).map { Subscription(filter: "t/\($0)", qos: .atLeastOnce) }
+        world.send(.subscribe(Subscribe(1, all)), from: client)
+        guard case .subAck(let answer)? = world.take(client).first else {
+            Issue.record("no SUBACK")
+            return
+        }
+        let refused: UInt8 = version == .v5 ? 0x97 : 0x80
+        #expect(answer.codes == Array(repeating: 1, count: 1_024) + [refused, refused])
+    }
+
     @Test("clients that do not read have a common bound: each has an equal part of it")
     func queues() {
         let world = VirtualBroker {

@@ -39,6 +39,7 @@ struct GeneratorAuditTests {
         Case("an easy run", [(60, [lag(1), lag(2)])], []),
 
         // (a) the plan: schedule lag.
+        Case("one second alone that is far too late", [(1, [lag(51)])], ["schedule-lag"]),
         Case("two late seconds of two", [(2, [lag(50)])], ["schedule-lag"]),
         Case("one late second alone", [(1, [lag(50)])], []),
         Case("two late seconds of three", [(1, [lag(1)]), (2, [lag(50)])], []),
@@ -198,7 +199,8 @@ struct GeneratorAuditTests {
         audit.second([late], stealShare: 0.5, length: milliseconds * Self.ms)
         // The drain, which is no second of load.
         audit.second([Second(cpuShare: 1, waitingShare: 1)], stealShare: 0.5, length: 0)
-        #expect(audit.reasons.map(\.code) == (isLimited ? ["cpu-steal"] : []))
+        // A second that is judged is as late as can be, too.
+        #expect(audit.reasons.map(\.code) == (isLimited ? ["schedule-lag", "cpu-steal"] : []))
     }
 
     @Test("the rest of a second at the end of a run is not judged by its shares")

@@ -52,11 +52,12 @@ extension Broker {
         self.debtsDue = self.debts.isEmpty ? .distantFuture : now + pause
     }
 
-    /// Drops what is owed to a connection that ends; the subscriptions may outlive it.
+    /// Drops what is owed to a connection that ends; a session that goes on keeps its searches.
     mutating func forgetDebt(of connection: ConnectionID) {
         guard let place = self.debts.firstIndex(where: { $0.connection == connection }) else { return }
         let session = self.connections[connection].session
         let owed = self.debts.remove(at: place).subscriptions
+        if self.sessions[Int(session)].kept?.expiry ?? 0 > 0 { return }
         for index in owed where self.subscriptions[Int(index)].session == session {
             self.subscriptions[Int(index)].search = nil
         }

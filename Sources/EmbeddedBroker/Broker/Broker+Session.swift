@@ -1,3 +1,4 @@
+import DequeModule
 import MQTTCodec
 import NIOCore
 
@@ -85,6 +86,10 @@ extension Broker {
         // A session that now ends with its connection does not need its stored state.
         if self.sessions[session].kept?.expiry == 0 { self.sessions[session].kept = nil }
         self.refill(connection)
+        let owed = self.sessions[session].subscriptions.values.filter { self.subscriptions[Int($0)].search != nil }
+        guard !owed.isEmpty else { return }
+        self.debts.append(RetainedDebt(connection: connection, subscriptions: Deque(owed.sorted())))
+        self.debtsDue = min(self.debtsDue, self.clock + .milliseconds(1))
     }
 
     /// Takes back the session's messages that were never handed out.

@@ -7,6 +7,8 @@ extension Broker {
     /// The tree is searched by recursion, as deep as a filter goes. A filter's maximum of
     /// 65,536 levels would overflow the stack.
     private static let maximumLevels = 1_024
+    /// Filters of a packet that are granted: others would keep the loop from its clients for more than 10 ms.
+    static let maximumFilters = 1_024
 
     mutating func subscribe(_ packet: Subscribe, from connection: ConnectionID, now: NIODeadline) {
         let session = self.connections[connection].session
@@ -21,7 +23,11 @@ extension Broker {
         }
         var codes: [UInt8] = []
         var wantsRetained: [Int32] = []
-        for wanted in packet.subscriptions {
+        for (place, wanted) in packet.subscriptions.enumerated() {
+            guard place < Self.maximumFilters else {
+                guard self.refuse(.quotaExceeded, &codes, on: connection, now: now) else { return }
+                continue
+            }
             let key = Array(wanted.filter.utf8)
             guard let filter = try? TopicFilter(validating: wanted.filter),
                 key.count(where: { $0 == TopicLevels.slash }) < Self.maximumLevels

@@ -230,9 +230,10 @@ package struct GeneratorAudit: Sendable {
     }
 
     private var lagReason: Verdict.Reason? {
-        guard self.lateSeconds >= min(Limit.lateSeconds, max(2, self.seconds)), let worst = self.worstLag else {
-            return nil
-        }
+        guard let worst = self.worstLag else { return nil }
+        // One second alone, which may include the start of the run, proves only what is far beyond the limit.
+        let isFar = self.seconds == 1 && worst.lag > 10 * worst.limit
+        guard self.lateSeconds >= (isFar ? 1 : min(Limit.lateSeconds, max(2, self.seconds))) else { return nil }
         let share = Double(self.lateSeconds) / Double(self.seconds)
         guard share > Limit.lateSecondsShare else { return nil }
         return Verdict.Reason(
