@@ -16,8 +16,10 @@ package enum StoreSystem {
     }
 
     /// Makes a file that no other user can read, since messages may be secret; one that is there keeps its rights.
+    ///
+    /// A file that exists is not opened: closing it would release the locks that this process has on it.
     static func make(_ path: String) {
-        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         if descriptor >= 0 { close(descriptor) }
     }
 
