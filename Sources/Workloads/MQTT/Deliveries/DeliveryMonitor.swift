@@ -2,7 +2,6 @@ package import Ledger
 package import LoadEngine
 package import Measurement
 import NIOCore
-import Synchronization
 
 /// The state of a run's monitor for the messages that its MQTT groups exchange.
 package struct DeliveryMonitor: Sendable {
@@ -91,37 +90,5 @@ extension SlowEntry {
             audience: first.audience,
             sequence: first.sequence
         )
-    }
-}
-
-/// News of a receiver for the publishers of all event loops.
-package struct PresenceNews: Hashable, Sendable {
-    package var receiver: UInt32
-    package var visit: UInt64
-    package var event: PresenceMark.Event
-    /// The receiver is a share group, and the news are of one member.
-    package var isMember: Bool
-
-    package init(receiver: UInt32, visit: UInt64, event: PresenceMark.Event, isMember: Bool = false) {
-        self.receiver = receiver
-        self.visit = visit
-        self.event = event
-        self.isMember = isMember
-    }
-}
-
-/// Tells all event loops of a run when a receiver comes or goes.
-package final class DeliveryHub: Sendable {
-    private let listeners = Mutex<[@Sendable (PresenceNews) -> Void]>([])
-
-    package init() {}
-
-    /// Adds a loop; before the load begins.
-    package func add(_ listener: @escaping @Sendable (PresenceNews) -> Void) {
-        self.listeners.withLock { $0.append(listener) }
-    }
-
-    package func tell(_ news: PresenceNews) {
-        for listener in self.listeners.withLock({ $0 }) { listener(news) }
     }
 }

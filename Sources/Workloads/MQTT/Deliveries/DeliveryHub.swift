@@ -1,0 +1,34 @@
+package import Ledger
+import Synchronization
+
+/// News of a receiver for the publishers of all event loops.
+package struct PresenceNews: Hashable, Sendable {
+    package var receiver: UInt32
+    package var visit: UInt64
+    package var event: PresenceMark.Event
+    /// The receiver is a share group, and the news are of one member.
+    package var isMember: Bool
+
+    package init(receiver: UInt32, visit: UInt64, event: PresenceMark.Event, isMember: Bool = false) {
+        self.receiver = receiver
+        self.visit = visit
+        self.event = event
+        self.isMember = isMember
+    }
+}
+
+/// Tells all event loops of a run when a receiver comes or goes.
+package final class DeliveryHub: Sendable {
+    private let listeners = Mutex<[@Sendable (PresenceNews) -> Void]>([])
+
+    package init() {}
+
+    /// Adds a loop; before the load begins.
+    package func add(_ listener: @escaping @Sendable (PresenceNews) -> Void) {
+        self.listeners.withLock { $0.append(listener) }
+    }
+
+    package func tell(_ news: PresenceNews) {
+        for listener in self.listeners.withLock({ $0 }) { listener(news) }
+    }
+}
