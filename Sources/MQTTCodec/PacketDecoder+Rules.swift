@@ -135,7 +135,9 @@ extension PacketDecoder {
             let connect = try Connect(&reader, version: self.version)
             self.awaitsConnect = false
             // Until CONNACK an authentication exchange takes small packets alone (MQTT 5 §3.1.2.11.9).
-            if connect.properties.authenticationMethod == nil { self.takesLarger() }
+            if self.laterMaximum > self.maximumPacketSize, connect.properties.authenticationMethod == nil {
+                self.takesLarger()
+            }
             return .connect(connect)
         case .connAck:
             self.takesLarger()

@@ -42,18 +42,23 @@ extension Summary {
             up = "\(Human.number(Double(count))) of \(Human.number(Double(planned))) up\(all)"
         }
         // Of whole connects; with groups there are several series, and percentiles do not add up.
-        func times(_ name: String, _ figures: [String], _ paths: [KeyPath<DurationReading, Double>]) -> String? {
-            let all = self.record.metrics(named: name).filter { $0.labels["phase"] == "total" }
+        func times(_ all: [Metric], _ figures: [String], _ paths: [KeyPath<DurationReading, Double>]) -> String? {
+            let all = all.filter { $0.labels["phase"] == "total" }
             let texts = zip(figures, Cell.durations(all.count == 1 ? all[0] : nil, paths)).compactMap { name, text in
                 text == Human.unknown ? nil : text.map { "\(name) \($0)" }
             }
             return texts.isEmpty ? nil : texts.joined(separator: ", ")
         }
         let lost = counts.lostConnections.value
-        let back = times("reconnect_duration", ["p50", "p99", "max"], [\.p50, \.p99, \.max]).map { " (\($0))" } ?? ""
-        let reconnects = counts.reconnects.value.flatMap { $0 > 0 ? Human.counted($0, "reconnect") + back : nil }
-        let tcp = self.record.metrics(named: "connect_duration").filter { $0.labels["phase"] == "tcp" }
-        let slow = tcp.compactMap(\.duration?.p90).max().flatMap { $0 < 1 ? nil : Human.duration($0) }
+        let reconnects: String? = counts.reconnects.value.flatMap { count in
+            guard count > 0 else { return nil }
+            let all = self.record.metrics(named: "reconnect_duration")
+            let figures = times(all, ["p50", "p99", "max"], [\.p50, \.p99, \.max]).map { " (\($0))" } ?? ""
+            return Human.counted(count, "reconnect") + figures
+        }
+        let connects = self.record.metrics(named: "connect_duration")
+        let tcp = connects.lazy.filter { $0.labels["phase"] == "tcp" }.compactMap(\.duration?.p90).max()
+        let slow = tcp.flatMap { $0 < 1 ? nil : Human.duration($0) }
         let versions = (self.record.tlsVersions ?? [:]).sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map {
             version,
             count in
@@ -62,7 +67,7 @@ extension Summary {
         return self.line(
             "Clients",
             [
-                up, times("connect_duration", ["p99"], [\.p99]).map { "connect \($0)" },
+                up, times(connects, ["p99"], [\.p99]).map { "connect \($0)" },
                 lost.flatMap { $0 > 0 ? "\(Human.counted($0, "connection")) lost" : nil }, reconnects,
                 versions.isEmpty ? nil : versions.joined(separator: ", "),
                 findings?.clockErrorSeconds.map { "clocks agree to ±\(Human.duration($0))" },

@@ -108,8 +108,10 @@ struct GroupTests {
             Metric(name: name, labels: labels, reading: .counter(CounterReading(value: value, rate: nil)))
         }
         record.metrics = [
-            counter("publish_offered", ["group": "sensors", "qos": "1"], 990),
-            counter("stanza_offered", ["group": "chat", "stanza": "message"], 10),
+            counter("publish_offered", ["group": "sensors", "qos": "1"], 1_000),
+            counter("publish_excused", ["group": "sensors", "qos": "1"], 10),
+            counter("stanza_offered", ["group": "chat", "stanza": "message"], 15),
+            counter("stanza_excused", ["group": "chat", "stanza": "message"], 5),
             counter("stanza_failed", ["group": "chat", "stanza": "message"], 5),
             counter("errors", ["group": "chat", "kind": "reset"], 10),
         ]

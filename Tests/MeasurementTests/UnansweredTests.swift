@@ -135,9 +135,10 @@ struct ThresholdStateTests {
     private struct Source: MetricSource {
         var values: DurationValues
         var counters: [String: Double] = [:]
+        var duration = "publish_ack_duration"
 
         func readings(of name: String, stage: String?) -> [MetricReading] {
-            if name == "publish_ack_duration" {
+            if name == self.duration {
                 return [MetricReading(labels: ["qos": "1", "leg": "puback"], value: .duration(self.values))]
             }
             return self.counters[name].map {
@@ -186,6 +187,36 @@ struct ThresholdStateTests {
         ("error_rate < 3%", .broken, 0.03, 0.03),
         ("ping_duration p99 < 1s", .broken, nil, nil),
     ]
+
+    @Test(
+        "error_rate has each kind of operation that has no books",
+        arguments: [
+            "connect_duration", "reconnect_duration", "subscribe_duration", "subscription_churn_duration",
+            "muc_join_duration", "presence_setup_duration",
+        ]
+    )
+    func singleOperations(_ name: String) throws {
+        var values = DurationValues()
+        values.answered.record(1_000, count: 7)
+        values.unanswered.record(1_000, as: .failed)
+        values.unanswered.record(1_000, count: 2, as: .outstanding)
+        let source = Source(values: values, counters: ["publish_offered": 10, "publish_failed": 1], duration: name)
+        #expect(try Threshold.parse("error_rate < 1%").evaluate(in: source).value == 0.2)
+    }
+
+    /// Answers to requests; and until a run has ended, the least that is known of messages.
+    @Test(
+        "error_rate has requests beside their publishes, and while the run goes on what is known to have failed",
+        arguments: [
+            (["publish_offered": 5, "requests_answered": 3, "requests_lost": 1, "requests_outstanding": 1], 0.2),
+            (["stanza_offered": 10, "stanza_refused": 2], 0.2), (["stanza_offered": 10, "stanza_failed": 2], 0.2),
+            (["stanza_offered": 10, "stanza_refused": 2, "stanza_failed": 3], 0.3),
+        ] as [([String: Double], Double)]
+    )
+    func books(_ counters: [String: Double], _ rate: Double) throws {
+        let source = Source(values: DurationValues(), counters: counters)
+        #expect(try Threshold.parse("error_rate < 1%").evaluate(in: source).value == rate)
+    }
 
     @Test("by the whole interval of the figure", arguments: rows)
     func states(_ row: Row) throws {

@@ -196,6 +196,23 @@ struct UnansweredTests {
         #expect(run.values("publish_ack_duration", Self.leg(qos)).count == 200 - excused)
     }
 
+    @Test("a client whose CONNACK forbids its work has a connect that failed")
+    func forbidden() throws {
+        let run = try MQTTVirtualRun(.init(publishers: 2, subscribers: 2, duration: .seconds(1), pace: .closed))
+        run.network.rewrite = { bytes in
+            Self.replacing(bytes) { packet in
+                guard packet[0] == 0x20 else { return packet }
+                // Maximum QoS 0 (§3.2.2.3.4), behind flags, code and the length of the properties.
+                return [0x20, packet[1] + 2] + packet[2...3] + [packet[4] + 2, 0x24, 0] + packet[5...]
+            }
+        }
+        run.perform()
+        let connects = run.values("connect_duration", ["phase": "total"])
+        #expect(connects.unanswered.failed == 2 && connects.answered.count == 2)
+        // Four connects and two subscriptions.
+        #expect(try run.judge("error_rate == 0").value == 2.0 / 6)
+    }
+
     enum TurnFault: CaseIterable { case none, slow, silent, refuses, cuts }
 
     @Test("each change of a subscription is answered, failed or outstanding", arguments: TurnFault.allCases)
@@ -228,7 +245,14 @@ struct UnansweredTests {
         #expect(subscribed.count == 80)
         #expect(unsubscribed.answered.count == count("done"))
         let (failed, open) = (subscribed.unanswered.failed, subscribed.unanswered.outstanding)
-        let isMet = try run.judge("error_rate == 0").state == .met
+        let rate = try run.judge("error_rate == 0")
+        let isMet = rate.state == .met
+        if fault != .cuts {
+            // 20 publishes, two connects, one SUBSCRIBE; and SUBSCRIBE and UNSUBSCRIBE of the turns.
+            let operations = 23 + subscribed.count + unsubscribed.count
+            let errors = failed + open + unsubscribed.unanswered.ages.count
+            #expect(rate.value == Double(errors) / Double(operations))
+        }
         switch fault {
         case .none:
             #expect(failed + open == 0 && isMet)

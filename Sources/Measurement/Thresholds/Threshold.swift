@@ -251,14 +251,13 @@ extension Threshold {
         }
         let single = durations(Self.singleOperations)
         let unanswered = total("publish_outstanding", "stanza_outstanding", Self.lostRequests, "requests_outstanding")
-        let returned = self.readings(of: "stanza_refused", in: source).filter { $0.labels["stanza"] != "iq" }
-        var known = Figures()
-        for reading in returned { known.add(reading.value) }
-        let acked = durations(["publish_ack_duration", "iq_duration"])
-        let failed = max(
-            total("publish_failed", "stanza_failed"),
-            Double(acked.unanswered.failed) + known.count
-        )
+        // A refused request is among the values of its duration.
+        var returned = Figures()
+        for reading in self.readings(of: "stanza_refused", in: source) where reading.labels["stanza"] != "iq" {
+            returned.add(reading.value)
+        }
+        let known = Double(durations(["publish_ack_duration", "iq_duration"]).unanswered.failed) + returned.count
+        let failed = max(total("publish_failed", "stanza_failed"), known)
         let messages = total("publish_offered", "stanza_offered") - total("publish_excused", "stanza_excused")
         let requests = total("requests_answered", Self.lostRequests, "requests_outstanding")
         let operations = Double(single.count) + messages + requests

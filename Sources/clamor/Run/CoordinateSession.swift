@@ -139,6 +139,7 @@ final class CoordinateSession {
             Task { for await event in server.events { continuation.yield(.server(event)) } },
             Task { [interrupts] in for await _ in interrupts { continuation.yield(.signal) } },
             Task {
+                // The coordinator's time limits are judged at each tick, and its log has a line of wrong logins at most.
                 while (try? await Task.sleep(for: .seconds(1))) != nil {
                     continuation.yield(.tick(wrongLogins: await server.wrongLogins()))
                 }
