@@ -14,9 +14,10 @@ DEMO := pubsub -h embedded -c 1000 -q 0,1,2 -s 64 --rate 3000/s --duration 10s
 .PHONY: build demo test test-build test-run check-slow format reference pictures check-meter check-capacity check-compare check-slurm
 .PHONY: needs-build needs-test needs-slurm
 
-# With the facts that `clamor --version` prints; without Python it prints the version alone.
+# With the facts that `clamor --version` prints; without Python it prints the version alone. They are in an object file
+# whose name changes with them, so a new revision links the program anew, and compiles nothing.
 build: needs-build
-	CLAMOR_FACTS=$$(.ci/package/facts || true) swift build -c release --product clamor
+	facts=$$(.ci/package/facts || true); swift build -c release --product clamor $${facts:+-Xlinker "$$facts"}
 
 demo: build
 	@time=$$(date -u +%Y%m%dT%H%M%SZ); runs="results/runs/$$time-demo results/runs/$$time-demo-fragmented"; \
@@ -24,13 +25,14 @@ demo: build
 	$(CLAMOR) $(DEMO) --out results/runs/$$time-demo; \
 	$(CLAMOR) $(DEMO) --read-size 7 --out results/runs/$$time-demo-fragmented; \
 	{ set +x; } 2>/dev/null; \
-	echo; echo "The reports; 'clamor report DIR' shows a summary again, results/README.md says what the files hold:"; \
-	for run in $$runs; do echo "  $$run"; done
+	echo; echo "The pages, which a browser opens; '$(CLAMOR) report DIR' prints a summary again:"; \
+	for run in $$runs; do echo "  $$run/report.html"; done; \
+	echo "From another machine: run 'python3 -m http.server 8000 -d results/runs' here, and open http://$$(hostname):8000/ there."
 
 # Without a bound all tests are under way at once, and each waits for the servers and loops of all others: thousands of
 # descriptors, and time-outs that are none of the tests' own. Since Swift 6.3; elsewhere they run as they did.
 WIDTH = $(shell swift test --help-hidden 2>/dev/null | grep -e --experimental-maximum-parallelization-width \
-	>/dev/null && echo --experimental-maximum-parallelization-width 12)
+	>/dev/null && echo --experimental-maximum-parallelization-width 24)
 
 # In release: the program that the tests start is the one that is shipped. No test looks at what is internal, and where
 # that were allowed (as `swift build --build-tests` allows it) every module would build once more, and other than shipped.
@@ -58,6 +60,7 @@ SLOW_TESTS := PageBrowserTests|ManualPageTests|KubernetesTests
 check-slow: needs-test needs-bench needs-slurm needs-limits test-build
 	CLAMOR_CHECK_SLOW=1 $(RUN_TESTS) --filter '$(SLOW_TESTS)'
 	.ci/check-slurm 300
+	.ci/check-library
 	$(MAKE) --no-print-directory check-gallery bench-smoke
 
 # The lists of the libraries' public API, against which CI holds the code.
@@ -142,7 +145,7 @@ needs-bench: export WANTED = $(BENCH_WANTS)
 needs-bench: needs-build
 	$(install)
 
-# Mutated inputs by the million, see Tests/Fuzzing/README.md. ENGINE=libfuzzer steers by coverage, where the toolchain
+# Mutated inputs by the million, see Tests/Support/Fuzzing/README.md. ENGINE=libfuzzer steers by coverage, where the toolchain
 # has it; it builds apart, and reads and extends the corpus in .build/fuzz/corpus.
 TARGET ?= decoder
 RUNS ?= 10000000
@@ -184,7 +187,8 @@ SANITIZED ?=
 format:
 	swift format --in-place --parallel --recursive $(SOURCES)
 
-# Options.md, ScenarioKeys.md and results/schema/scenario.schema.json, from the option table.
+# Options.md, ScenarioKeys.md and results/schema/scenario.schema.json from the option table, Metrics.md from the table
+# of metrics.
 reference: needs-build
 	CLAMOR_ONLY=$(or $(CLAMOR_ONLY),clamorTests) CLAMOR_WRITE_REFERENCE=1 \
 		swift test --filter clamorTests.ReferenceTests/isCurrent
@@ -194,6 +198,7 @@ pictures: export WANTED := $(PICTURES_WANTS)
 pictures: build
 	$(install)
 	python3 -B Tests/PagesTests/Browser/pictures.py $(CLAMOR) Sources/clamor/Clamor.docc/Resources
+	PATH=$$PATH:/usr/sbin python3 -B Tests/PagesTests/Browser/pictures.py $(CLAMOR) --example results/example
 
 # Installs missing packages: as root, else with sudo, else prints the command to run. An existing file or program
 # counts, whatever its source. $(call install,pairs of PACKAGE and the command that finds it)
@@ -233,9 +238,10 @@ zlib1g-dev test -e /usr/include/zlib.h
 libsqlite3-dev test -e /usr/include/sqlite3.h
 endef
 
-# Chromium is the judge of the pages, and takes their pictures.
+# Chromium is the judge of the pages, and takes their pictures; mosquitto serves the run of the example.
 define PICTURES_WANTS
 chromium command -v chromium
+mosquitto PATH="$$PATH:/usr/sbin:/usr/local/sbin" command -v mosquitto
 fonts-dejavu-core test -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf
 python3 command -v python3
 endef
@@ -245,7 +251,6 @@ $(BUILD_WANTS)
 $(PICTURES_WANTS)
 openssl command -v openssl
 ejabberd PATH="$$PATH:/usr/sbin" command -v ejabberdctl
-mosquitto PATH="$$PATH:/usr/sbin:/usr/local/sbin" command -v mosquitto
 mosquitto-clients command -v mosquitto_sub
 mandoc command -v mandoc
 prosody command -v prosody

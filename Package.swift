@@ -26,6 +26,7 @@ let cryptoExtras: Target.Dependency = .product(name: "CryptoExtras", package: "s
 let x509: Target.Dependency = .product(name: "X509", package: "swift-certificates")
 let asn1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
 let collections: Target.Dependency = .product(name: "DequeModule", package: "swift-collections")
+let heap: Target.Dependency = .product(name: "HeapModule", package: "swift-collections")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
@@ -43,7 +44,8 @@ func source(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 /// A test compiles twice as fast without optimisation, and what it calls stays optimised; the last flag wins.
 let unoptimized: [SwiftSetting] = [.unsafeFlags(["-Onone"])]
 
-/// `optimized` is for tests that compute so much themselves that they would run longer by more than they compile faster.
+/// `optimized` is for tests that compute so much themselves that they would run longer by more than they compile
+/// faster.
 func test(
     _ name: String,
     _ dependencies: [Target.Dependency],
@@ -67,6 +69,7 @@ let package = Package(
         .library(name: "MQTT", targets: ["MQTT"]),
         .library(name: "MQTTSQLiteStore", targets: ["MQTTSQLiteStore"]),
         .library(name: "XMPP", targets: ["XMPP"]),
+        .library(name: "RunControl", targets: ["RunControl"]),
     ],
     // Exactly the versions that were tested. A figure belongs to one build, and the same sources have to make it again;
     // a new patch of a library must not change what CI checks overnight.
@@ -93,8 +96,8 @@ let package = Package(
         source("MQTTCodec", [nioCore]),
         source("XMPPCodec", ["DataEncodings", nioCore]),
         source("LoopContext", [nioCore, "CPosix"]),
-        source("Measurement", ["CZlib", "CPosix", "DataEncodings"]),
         source("Ledger", []),
+        source("Measurement", ["Ledger", "CZlib", "CPosix", "DataEncodings"]),
         source("SASL", ["DataEncodings", crypto, cryptoExtras]),
         source("Charts", []),
         // Floor 1
@@ -133,7 +136,7 @@ let package = Package(
         source(
             "EmbeddedBroker",
             [
-                "MQTTCodec", "LoopContext", "Transport", "FaultInjection", "SASL", nioCore, nioSSL, collections,
+                "MQTTCodec", "LoopContext", "Transport", "FaultInjection", "SASL", nioCore, nioSSL, collections, heap,
             ]
         ),
         source("RunResult", ["Measurement", "Ledger", "LoadEngine", nioCore]),
@@ -151,7 +154,7 @@ let package = Package(
             "Workloads",
             [
                 "MQTT", "MQTTCodec", "XMPP", "XMPPCodec", "Transport", "SASL", "LoadEngine", "LoopContext",
-                "Measurement", "Ledger", "Report", "RunResult", "CPosix", nioCore,
+                "Measurement", "Ledger", "RunResult", "CPosix", nioCore,
             ]
         ),
         source(
@@ -162,23 +165,43 @@ let package = Package(
             ]
         ),
         // Floor 4
+        .target(
+            name: "Scenario",
+            dependencies: [
+                "Workloads", "MQTT", "MQTTCodec", "EmbeddedBroker", "FaultInjection", "FaultProxy", "Transport", "SASL",
+                "LoadEngine", "Measurement", "HostFit", "RunResult", "Report", "ServerWatch", "Coordination",
+                "DataEncodings", nioCore, crypto, yams, mustache,
+            ],
+            resources: [.embedInCode("Resources")],
+            swiftSettings: house
+        ),
+        // Floor 5
+        source(
+            "RunControl",
+            [
+                "Scenario", "Workloads", "MQTTSQLiteStore", "MQTT", "MQTTCodec", "EmbeddedBroker", "Transport",
+                "LoadEngine", "LoopContext", "Measurement", "Ledger", "HostFit", "RunResult", "Report", "Pages",
+                "LiveServer", "ServerWatch", "Coordination", "DataEncodings", "XMPP", "CPosix", "CBuildFacts", nioCore,
+                nioPosix, nioSSL, x509, asn1, crypto,
+            ]
+        ),
+        // Floor 6
         .executableTarget(
             name: "clamor",
             dependencies: [
-                "Workloads", "MQTTSQLiteStore", "MQTT", "MQTTCodec", "EmbeddedBroker", "FaultInjection", "FaultProxy",
-                "Transport", "SASL", "LoadEngine", "LoopContext", "Measurement", "Ledger", "HostFit", "RunResult",
-                "Report", "Pages", "LiveServer", "ServerWatch", "Coordination", "DataEncodings", "XMPP", "CPosix",
-                "CBuildFacts", nioCore, nioPosix, nioSSL, arguments, x509, asn1, crypto, yams, mustache,
+                "Scenario", "RunControl", "Workloads", "EmbeddedBroker", "FaultInjection", "FaultProxy", "Transport",
+                "SASL", "LoadEngine", "LoopContext", "Measurement", "HostFit", "RunResult", "Report", "Pages",
+                "DataEncodings", "CPosix", nioCore, nioPosix, arguments,
             ],
             resources: [.embedInCode("Resources")],
             swiftSettings: house
         ),
         // Tests
-        .target(name: "CSpawn", path: "Tests/CSpawn"),
+        .target(name: "CSpawn", path: "Tests/Support/CSpawn"),
         .target(
             name: "TestSupport",
-            dependencies: ["CSpawn", "LoadEngine", nioCore, nioPosix, nioEmbedded, logging],
-            path: "Tests/TestSupport",
+            dependencies: ["CSpawn", "LoadEngine", "Measurement", nioCore, nioPosix, nioEmbedded, logging],
+            path: "Tests/Support/TestSupport",
             swiftSettings: house
         ),
         test(
@@ -190,12 +213,12 @@ let package = Package(
         .target(
             name: "XMPPErrorNames",
             dependencies: ["XMPPCodec"],
-            path: "Tests/XMPPErrorNames",
+            path: "Tests/Support/XMPPErrorNames",
             swiftSettings: house
         ),
         test("XMPPCodecTests", ["XMPPCodec", "XMPPErrorNames", "TestSupport", nioCore]),
         test("LoopContextTests", ["LoopContext", nioCore, nioPosix, nioEmbedded]),
-        test("MeasurementTests", ["Measurement", "DataEncodings", "TestSupport", histogramOracle]),
+        test("MeasurementTests", ["Measurement", "Ledger", "DataEncodings", "TestSupport", histogramOracle]),
         test("LedgerTests", ["Ledger", "TestSupport"], optimized: true),
         test("HostFitTests", ["HostFit", "Measurement"]),
         test("SASLTests", ["SASL", "DataEncodings", "TestSupport"], data: ["Tables"]),
@@ -221,7 +244,7 @@ let package = Package(
         .executableTarget(
             name: "BoardPlayer",
             dependencies: ["Report", "Measurement"],
-            path: "Tests/BoardPlayer",
+            path: "Tests/Support/BoardPlayer",
             swiftSettings: house
         ),
         test("ReportTests", ["Report", "Measurement", "Ledger", "BoardPlayer", "TestSupport"], data: ["Golden"]),
@@ -248,7 +271,7 @@ let package = Package(
         .executableTarget(
             name: "StoreVictim",
             dependencies: ["MQTTSQLiteStore", "MQTT", "MQTTCodec"],
-            path: "Tests/StoreVictim",
+            path: "Tests/Support/StoreVictim",
             swiftSettings: house
         ),
         test("MQTTSQLiteStoreTests", ["MQTTSQLiteStore", "MQTT", "MQTTCodec", "StoreVictim", "TestSupport", grdb]),
@@ -257,13 +280,20 @@ let package = Package(
             ["MQTT", "Transport", "EmbeddedBroker", "TestSupport", nioSSL],
             data: ["README.md", "Coverage"]
         ),
+        // Faults of the broker as the tests write them.
+        .target(
+            name: "FaultLines",
+            dependencies: ["EmbeddedBroker", "FaultInjection", nioCore],
+            path: "Tests/Support/FaultLines",
+            swiftSettings: house
+        ),
         test("FaultInjectionTests", ["FaultInjection", "TestSupport", nioCore]),
         test("FaultProxyTests", ["FaultProxy", "FaultInjection", "Transport", "TestSupport", nioCore, nioPosix]),
         test(
             "EmbeddedBrokerTests",
             [
-                "EmbeddedBroker", "FaultInjection", "MQTTCodec", "Transport", "SASL", "TestSupport", nioCore, nioPosix,
-                nioSSL,
+                "EmbeddedBroker", "FaultInjection", "FaultLines", "MQTTCodec", "Transport", "SASL", "TestSupport",
+                nioCore, nioPosix, nioSSL,
             ]
         ),
         test(
@@ -277,28 +307,46 @@ let package = Package(
             "WorkloadsTests",
             [
                 "Workloads", "MQTT", "MQTTCodec", "XMPPCodec", "LoadEngine", "LoopContext", "Measurement", "Ledger",
-                "RunResult", "Transport", "EmbeddedBroker", "FaultInjection", "SASL", "TestSupport", nioCore,
-                nioEmbedded,
+                "RunResult", "Transport", "EmbeddedBroker", "FaultInjection", "FaultLines", "SASL", "TestSupport",
+                "VirtualServers", nioCore, nioEmbedded,
+            ]
+        ),
+        // Servers' cores without sockets, on a clock that tests move.
+        .target(
+            name: "VirtualServers",
+            dependencies: [
+                "EmbeddedBroker", "FaultInjection", "LoadEngine", "MQTTCodec", "XMPPCodec", "Transport", "TestSupport",
+                nioCore, nioEmbedded,
+            ],
+            path: "Tests/Support/VirtualServers",
+            swiftSettings: house
+        ),
+        test(
+            "RunControlTests",
+            [
+                "RunControl", "Scenario", "clamor", "VirtualServers", "Coordination", "EmbeddedBroker",
+                "FaultInjection",
+                "Measurement", "Report", "RunResult", "TestSupport", nioCore, nioEmbedded,
             ]
         ),
         test(
             "clamorTests",
             [
-                "clamor", "Coordination", "MQTTCodec", "Measurement", "HostFit", "RunResult", "Report", "LoadEngine",
-                "Workloads",
-                "EmbeddedBroker", "FaultInjection", "FaultProxy",
-                "SASL", "Transport", "TestSupport", nioCore, nioPosix,
+                "clamor", "Scenario", "RunControl", "Coordination", "MQTTCodec", "Measurement", "HostFit", "RunResult",
+                "Report", "LoadEngine",
+                "Workloads", "EmbeddedBroker", "FaultInjection", "FaultLines", "FaultProxy", "SASL", "Transport",
+                "TestSupport", nioCore, nioPosix,
             ]
         ),
-        .target(name: "CFuzzing", path: "Tests/CFuzzing"),
+        .target(name: "CFuzzing", path: "Tests/Support/CFuzzing"),
         .target(
             name: "Fuzzing",
             dependencies: [
                 "EmbeddedBroker", "MQTT", "MQTTCodec", "XMPP", "XMPPCodec", "LoopContext", "Transport", "SASL",
-                "Measurement", "Report", "RunResult", "Pages", "XMPPErrorNames", "TestSupport", "CFuzzing", nioCore,
-                nioEmbedded,
+                "Measurement", "Report", "RunResult", "Pages", "XMPPErrorNames", "FaultLines", "TestSupport",
+                "CFuzzing", nioCore, nioEmbedded,
             ],
-            path: "Tests/Fuzzing",
+            path: "Tests/Support/Fuzzing",
             exclude: ["README.md"],
             swiftSettings: house
         ),
@@ -306,7 +354,7 @@ let package = Package(
         .executableTarget(
             name: "clamor-fuzz",
             dependencies: ["Fuzzing", "CFuzzing", "TestSupport"],
-            path: "Tests/ClamorFuzz",
+            path: "Tests/Support/ClamorFuzz",
             swiftSettings: house
         ),
         test("FuzzingTests", ["Fuzzing", "clamor-fuzz", "TestSupport"]),
@@ -332,7 +380,8 @@ let package = Package(
             dependencies: ["BenchmarkWork"],
             path: "Benchmarks/Gate/BenchmarkGate",
             swiftSettings: house,
-            // Valgrind gives up on the compiler's DWARF 5. Function names stay: it counts between entry and return of one.
+            // Valgrind gives up on the compiler's DWARF 5. Function names stay: it counts between entry and return of
+            // one.
             linkerSettings: [.unsafeFlags(["-Xlinker", "--strip-debug"])]
         ),
     ]
@@ -374,10 +423,8 @@ if Context.environment["CLAMOR_BENCHMARKS"] != nil {
             ]
         ),
     ]
-}
 
-// `make limits`: the plain C program, which needs nothing but a C compiler, and what compares Clamor with it.
-if Context.environment["CLAMOR_BENCHMARKS"] != nil {
+    // `make limits`: the plain C program, which needs nothing but a C compiler, and what compares Clamor with it.
     package.products += [
         .executable(name: "climit", targets: ["CLimit"]), .executable(name: "limits", targets: ["Limits"]),
     ]
@@ -415,14 +462,6 @@ if let runtime = Context.environment["CLAMOR_LIBFUZZER"] {
     for target in package.targets where target.name == "clamor-fuzz" {
         target.swiftSettings = house + [.define("CLAMOR_LIBFUZZER")]
         target.linkerSettings = [.unsafeFlags([runtime]), .linkedLibrary("stdc++")]
-    }
-}
-
-// The facts that `clamor --version` prints are in an object file of .ci/package/facts, whose name changes with them.
-// So a new revision links the program anew, and compiles nothing.
-if let facts = Context.environment["CLAMOR_FACTS"], !facts.isEmpty {
-    for target in package.targets where target.name == "clamor" {
-        target.linkerSettings = [.unsafeFlags(["-Xlinker", facts])]
     }
 }
 

@@ -7,7 +7,7 @@ umask 022
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 dist=$PWD/.build/dist
-version=$(sed -nE 's/.* static let number = "(.*)"/\1/p' Sources/clamor/Version.swift)
+version=$(sed -nE 's/.* static let number = "(.*)"/\1/p' Sources/RunControl/Version.swift)
 case $(uname -m) in
     x86_64) arch=amd64 ;;
     aarch64) arch=arm64 ;;
@@ -18,7 +18,7 @@ deb=$dist/clamor_${version}_$arch.deb
 image=$dist/clamor-$version-image-$arch.tar.gz
 sbom=$dist/clamor-$version-linux-$arch.spdx.json
 # Of archives and manual pages: the same sources make the same bytes.
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y Sources/clamor/Version.swift)}
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y Sources/RunControl/Version.swift)}
 export SOURCE_DATE_EPOCH
 export LC_ALL=C.UTF-8
 

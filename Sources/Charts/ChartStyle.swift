@@ -38,9 +38,9 @@ package enum ChartUnit: Hashable, Sendable {
 }
 
 package enum ChartScaling: Sendable {
-    /// From 0.
+    /// A scale from 0.
     case linear
-    /// In decades.
+    /// A scale in decades.
     case log
 }
 

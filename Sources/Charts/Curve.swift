@@ -17,7 +17,7 @@ package struct Curve: Sendable {
     package struct Series: Sendable {
         package var name: String
         package var style: ChartStyle
-        /// In the order of the line.
+        /// The points in the order of the line.
         package var points: [Point]
         package var hasLine: Bool
         package var hasPoints: Bool
@@ -82,7 +82,7 @@ package struct Curve: Sendable {
     /// Shapes that the points have, with their meanings, for the legend.
     package var shapes: [(shape: ChartShape, name: String)]
     package var objective: ChartObjective?
-    /// Of the plot, in CSS pixels.
+    /// The height of the plot, in CSS pixels.
     package var height: Double
 
     package init(
@@ -116,9 +116,8 @@ package struct Curve: Sendable {
             scaling: self.x.scaling,
             fromZero: self.x.ticks == nil
         )
-        let (low, high) = yDomain ?? (self.y.scaling == .log ? (1e-3, 1) : (0, 1))
         func yScale() -> ValueScale {
-            ValueScale(low, high, scaling: self.y.scaling, bottom: canvas.bottom, top: canvas.top + 6)
+            ValueScale(yDomain, scaling: self.y.scaling, bottom: canvas.bottom, top: canvas.top + 6)
         }
         let yTicks = yScale().ticks(Canvas.tickCount(canvas.plotHeight, distance: 20))
         let yLabels = yScale().labels(yTicks, unit: self.y.unit)
@@ -141,12 +140,15 @@ package struct Curve: Sendable {
         if yDomain != nil { canvas.yAxis(y, ticks: yTicks, labels: yLabels) }
         canvas.beginPlot()
         self.rulePaths(x, &canvas)
-        for (place, series) in self.series.enumerated() where series.hasLine {
-            canvas.path(
-                self.line(series, x, y, canvas),
-                class: "line \(series.style.classes)",
-                attributes: " data-series=\"\(place)\""
-            )
+        for (number, series) in self.series.enumerated() where series.hasLine {
+            let places = self.places(series, x, y)
+            let mark = " data-series=\"\(number)\""
+            if let spread = self.spread(places) {
+                canvas.path(spread, class: "area \(series.style.classes)", attributes: mark)
+            }
+            let line = LinePaths(places.map { .init(x: $0.x, y: $0.middle) }, left: canvas.left)
+                .path(pointWidth: 6, within: canvas.left...(canvas.left + canvas.plotWidth))
+            canvas.path(line, class: "line \(series.style.classes)", attributes: mark)
         }
         canvas.endPlot()
         self.objective(y, x, &canvas)
@@ -200,12 +202,39 @@ package struct Curve: Sendable {
         }
     }
 
-    private func line(_ series: Series, _ x: ValueScale, _ y: ValueScale, _ canvas: Canvas) -> PathText {
-        let points = series.points.lazy.filter { x.shows($0.x) }.map { point in
-            LinePaths.Point(x: x.pixel(point.x), y: y.shows(point.y) ? y.pixel(point.y) : nil)
+    /// The points at one place of x, such as repeated steps at one load, in pixels.
+    private struct Place {
+        var x: Double
+        /// Sorted; none in a gap.
+        var ys: [Double]
+
+        /// The median, through which the line goes.
+        var middle: Double? {
+            self.ys.isEmpty ? nil : (self.ys[(self.ys.count - 1) / 2] + self.ys[self.ys.count / 2]) / 2
         }
-        return LinePaths(points, left: canvas.left)
-            .path(pointWidth: 6, within: canvas.left...(canvas.left + canvas.plotWidth))
+    }
+
+    private func places(_ series: Series, _ x: ValueScale, _ y: ValueScale) -> [Place] {
+        var places: [Place] = []
+        for point in series.points where x.shows(point.x) {
+            let at = x.pixel(point.x)
+            if places.last.map({ abs($0.x - at) < 0.5 }) != true { places.append(Place(x: at, ys: [])) }
+            if y.shows(point.y) { places[places.count - 1].ys.append(y.pixel(point.y)) }
+        }
+        for place in places.indices { places[place].ys.sort() }
+        return places
+    }
+
+    /// The outline from the least to the greatest value of each place, if a place has several.
+    private func spread(_ places: [Place]) -> PathText? {
+        let known = places.filter { !$0.ys.isEmpty }
+        guard known.contains(where: { $0.ys.count > 1 }) else { return nil }
+        let edge = known.map { ($0.x, $0.ys[0]) } + known.reversed().map { ($0.x, $0.ys[$0.ys.count - 1]) }
+        var path = PathText()
+        path.move(edge[0].0, edge[0].1)
+        for (x, y) in edge.dropFirst() { path.line(x, y) }
+        path.close()
+        return path
     }
 
     private func dots(_ series: Series, _ x: ValueScale, _ y: ValueScale, _ canvas: inout Canvas) {
@@ -225,15 +254,11 @@ package struct Curve: Sendable {
 
     private func rulePaths(_ x: ValueScale, _ canvas: inout Canvas) {
         for rule in self.rules where x.shows(rule.begin) {
-            var path = PathText()
             let begin = x.pixel(rule.begin)
             if let end = rule.end, x.shows(end), end > rule.begin {
-                path.rectangle(begin, canvas.top, x.pixel(end) - begin, canvas.plotHeight)
-                canvas.path(path, class: "band")
+                canvas.rectangle(begin, canvas.top, x.pixel(end) - begin, canvas.plotHeight, class: "band")
             } else {
-                path.move(begin, canvas.top)
-                path.line(begin, canvas.bottom)
-                canvas.path(path, class: "rule")
+                canvas.segment(begin, canvas.top, to: (begin, canvas.bottom), class: "rule")
             }
         }
     }

@@ -49,7 +49,7 @@ package struct DotRows: Sendable {
         package var name: String
         package var dots: [Dot]
         package var bar: Bar?
-        /// At the right end of the row, such as `+3.2 %`.
+        /// The text at the right end of the row, such as `+3.2 %`.
         package var note: String?
 
         package init(_ name: String, dots: [Dot], bar: Bar? = nil, note: String? = nil) {
@@ -99,15 +99,9 @@ package struct DotRows: Sendable {
             objective: self.objective?.value,
             fromZero: false
         )
-        let (low, high) = domain ?? (self.scaling == .log ? (1e-3, 1) : (0, 1))
         // A dot at an end of the axis is not cut.
-        let x = ValueScale(
-            low,
-            high,
-            scaling: self.scaling,
-            bottom: canvas.left + 6,
-            top: canvas.left + canvas.plotWidth - 6
-        )
+        let end = canvas.left + canvas.plotWidth - 6
+        let x = ValueScale(domain, scaling: self.scaling, bottom: canvas.left + 6, top: end)
         let ticks = x.ticks(Canvas.tickCount(canvas.plotWidth, distance: 60))
         let labels = x.labels(ticks, unit: self.unit)
         let keys = self.kinds.map {
@@ -135,12 +129,12 @@ package struct DotRows: Sendable {
         row.dots.map(\.value) + (row.bar.map { [$0.low, $0.high] } ?? [])
     }
 
-    /// Where names, lanes and notes of the rows stand.
+    /// The places of names, lanes and notes of the rows.
     private struct Layout {
         var left: Double
         var right: Double
         var rowHeight: Double
-        /// From the top of a row to its name, its first lane and its bar.
+        /// The distance from the top of a row to its name; next its first lane and its bar.
         var nameY: Double
         var laneY: Double
         var barY: Double
@@ -175,10 +169,7 @@ package struct DotRows: Sendable {
     private func rule(_ x: ValueScale, _ canvas: inout Canvas) {
         guard let objective, x.shows(objective.value), objective.value <= x.domain.high * (1 + 1e-9) else { return }
         let place = x.pixel(objective.value)
-        var path = PathText()
-        path.move(place, canvas.top - 3)
-        path.line(place, canvas.bottom)
-        canvas.path(path, class: "objective")
+        canvas.segment(place, canvas.top - 3, to: (place, canvas.bottom), class: "objective")
         let length = min(TextWidth.of(objective.label), canvas.width)
         let begin = min(max(place - length / 2, 0), canvas.width - length)
         canvas.fitted(

@@ -38,7 +38,7 @@ package struct HeatMap: Sendable {
     /// Such as p50 and p99, in seconds.
     package var lines: [TimePanel.Series]
     package var objective: ChartObjective?
-    /// Of the plot, in CSS pixels, about: rows are whole pixels.
+    /// The height of the plot, in CSS pixels, about: rows are whole pixels.
     package var height: Double
     package var hasTimeLabels: Bool
 
@@ -63,19 +63,20 @@ package struct HeatMap: Sendable {
     /// The chart as an `svg` element, `width` CSS pixels wide with its labels.
     package func svg(width: Double) -> String {
         // A finer picture if it stays small; pixels and buckets are joined until it does.
-        let fitting = [(20, 1.0), (10, 1.0), (10, 2.0), (5, 2.0)]
+        let fitting = [(20, 1.0), (10, 1.0), (10, 2.0), (5, 2.0), (5, 4.0)]
         var text = ""
         for (perDecade, columnWidth) in fitting {
-            text = self.svg(width: width, perDecade: perDecade, columnWidth: columnWidth)
-            if text.utf8.count <= Self.budget { break }
+            text = self.svg(width: width, perDecade: perDecade, columnWidth: columnWidth) ?? ""
+            if !text.isEmpty, text.utf8.count <= self.budget { break }
         }
         return text
     }
 
     /// Bytes of a heat map, lines and labels included.
-    static let budget = 60_000
+    package var budget = 60_000
 
-    private func svg(width: Double, perDecade: Int, columnWidth: Double) -> String {
+    /// Nothing where the finest rows are too low, or have stripes.
+    private func svg(width: Double, perDecade: Int, columnWidth: Double) -> String? {
         var canvas = Canvas(width: width, plotHeight: self.height)
         let lineDomain = ValueScale.domain(
             self.lines.lazy.flatMap(\.values),
@@ -85,6 +86,7 @@ package struct HeatMap: Sendable {
         )
         var grid = HeatGrid(self.cells, frame: self.frame, canvas: canvas, perDecade: perDecade, column: columnWidth)
         grid.include(lineDomain, objective: self.objective?.value, height: canvas.plotHeight)
+        if perDecade == HeatMap.Cells.perDecade, grid.rowHeight < 3 || grid.isStriped { return nil }
         canvas.plotHeight = grid.height
         let keys =
             grid.keys
@@ -104,7 +106,6 @@ package struct HeatMap: Sendable {
         grid.draw(on: &canvas)
         for (place, line) in self.lines.enumerated() {
             let path = canvas.linePath(line.values, frame: self.frame, scale: time, yScale: y)
-            canvas.path(path, class: "line halo", attributes: " data-series=\"\(place)\"")
             canvas.path(path, class: "line \(line.style.classes)", attributes: " data-series=\"\(place)\"")
         }
         canvas.markRules(self.frame, scale: time)

@@ -16,7 +16,7 @@ package struct PercentilePlot: Sendable {
         package var style: ChartStyle
         /// The number of samples: a line is grey from where fewer than 10 of them lie beyond.
         package var count: UInt64
-        /// In the order of shares.
+        /// The points in the order of shares.
         package var points: [Point]
 
         package init(_ name: String, style: ChartStyle, count: UInt64, points: [Point]) {
@@ -32,7 +32,7 @@ package struct PercentilePlot: Sendable {
     package var scaling: ChartScaling
     package var series: [Series]
     package var objective: ChartObjective?
-    /// Of the plot, in CSS pixels.
+    /// The height of the plot, in CSS pixels.
     package var height: Double
 
     package init(
@@ -56,9 +56,8 @@ package struct PercentilePlot: Sendable {
         var canvas = Canvas(width: width, plotHeight: self.height)
         let values = self.series.lazy.flatMap(\.points).map(\.value)
         let domain = ValueScale.domain(values, scaling: self.scaling, objective: self.objective?.value)
-        let (low, high) = domain ?? (self.scaling == .log ? (1e-3, 1) : (0, 1))
         func scale() -> ValueScale {
-            ValueScale(low, high, scaling: self.scaling, bottom: canvas.bottom, top: canvas.top)
+            ValueScale(domain, scaling: self.scaling, bottom: canvas.bottom, top: canvas.top)
         }
         let ticks = scale().ticks(Canvas.tickCount(canvas.plotHeight, distance: 24))
         let labels = scale().labels(ticks, unit: self.unit)

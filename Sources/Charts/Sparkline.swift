@@ -5,10 +5,10 @@ package struct Sparkline: Sendable {
         case highest, lowest, none
     }
 
-    /// For those who do not see it, such as `ack p99 over time`.
+    /// The words for those who do not see it, such as `ack p99 over time`.
     package var name: String
     package var style: ChartStyle
-    /// At equal distances; NaN is a gap.
+    /// The values at equal distances; NaN is a gap.
     package var values: [Double]
     package var worst: Worst
     package var objective: Double?
@@ -32,7 +32,8 @@ package struct Sparkline: Sendable {
         let width = width.isFinite ? min(max(width, 20), 2000) : 120
         let height = height.isFinite ? min(max(height, 10), 500) : 28
         // Room for the circle of the worst value at every edge.
-        let scale = self.scale(bottom: height - 3, top: 3)
+        let domain = ValueScale.domain(self.values, scaling: .linear, objective: self.objective, hasMargin: false)
+        let scale = ValueScale(domain, scaling: .linear, bottom: height - 3, top: 3)
         let step = (width - 6) / Double(max(self.values.count - 1, 1))
         func x(_ place: Int) -> Double { self.values.count == 1 ? width / 2 : 3 + Double(place) * step }
         let points = self.values.enumerated().map { place, value in
@@ -56,12 +57,6 @@ package struct Sparkline: Sendable {
             "<svg class=\"chart spark\" xmlns=\"http://www.w3.org/2000/svg\" width=\"\(size.0)\" height=\"\(size.1)\""
             + " viewBox=\"0 0 \(size.0) \(size.1)\" role=\"img\" aria-label=\"\(escapedMarkup(self.name))\""
             + " data-chart=\"spark\">\(parts.joined())</svg>\n"
-    }
-
-    private func scale(bottom: Double, top: Double) -> ValueScale {
-        let domain =
-            ValueScale.domain(self.values, scaling: .linear, objective: self.objective, hasMargin: false) ?? (0, 1)
-        return ValueScale(domain.low, domain.high, scaling: .linear, bottom: bottom, top: top)
     }
 
     private var worstPlace: Int? {

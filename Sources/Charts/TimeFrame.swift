@@ -34,7 +34,6 @@ package struct TimeFrame: Sendable {
     ///
     /// A panel has one value for each.
     package var begins: [Double]
-    /// The length of each interval.
     package var lengths: [Double]
     package var bands: [Band]
     package var marks: [Mark]

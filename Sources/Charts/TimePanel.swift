@@ -1,9 +1,8 @@
-/// Lines over time.
 package struct TimePanel: Sendable {
     package struct Series: Sendable {
         package enum Kind: Sendable {
             case line
-            /// From 0, of rare things such as errors.
+            /// Bars from 0, of rare things such as errors.
             case bars
         }
 
@@ -27,7 +26,7 @@ package struct TimePanel: Sendable {
     package var scaling: ChartScaling
     package var series: [Series]
     package var objective: ChartObjective?
-    /// Of the plot, in CSS pixels.
+    /// The height of the plot, in CSS pixels.
     package var height: Double
     /// Whether the x axis has tick labels; of panels in a column the last one has.
     package var hasTimeLabels: Bool
@@ -55,12 +54,12 @@ package struct TimePanel: Sendable {
     /// The chart as an `svg` element, `width` CSS pixels wide with its labels.
     package func svg(width: Double) -> String {
         var canvas = Canvas(width: width, plotHeight: self.height)
-        let values = self.series.lazy.flatMap(\.values)
+        // The line of a full share, which stays so, is not the frame's.
+        let values = self.series.lazy.flatMap(\.values).map { self.unit == .share ? $0 * 1.1 : $0 }
         let domain = ValueScale.domain(values, scaling: self.scaling, objective: self.objective?.value)
         // The unit follows from the ticks alone, so that a first scale of any place tells it.
-        let (low, high) = domain ?? (self.scaling == .log ? (1e-3, 1) : (0, 1))
         func scale() -> ValueScale {
-            ValueScale(low, high, scaling: self.scaling, bottom: canvas.bottom, top: canvas.top)
+            ValueScale(domain, scaling: self.scaling, bottom: canvas.bottom, top: canvas.top)
         }
         let ticks = scale().ticks(Canvas.tickCount(canvas.plotHeight, distance: 24))
         let labels = scale().labels(ticks, unit: self.unit)

@@ -32,7 +32,6 @@ enum CoordinationTopic {
         case file(String)
     }
 
-    /// Reads a topic of a segment.
     static func read(_ topic: String) -> (address: Coordinator.Address, part: Part)? {
         let levels = topic.split(separator: "/", omittingEmptySubsequences: false)
         guard levels.count >= 5, levels[0] == "clamor", levels[1] == "2", let dash = levels[3].firstIndex(of: "-"),

@@ -17,6 +17,8 @@ extension Coordinator {
         package var leastClients: Int?
         /// From the begin of the load to the end of the last segment at most; `nil`: the run has no planned end.
         package var longest: TimeAmount?
+        /// How the user names the time to join, and that a lost segment ends the run.
+        package var names = (joinTimeout: "the time to join", abort: "as planned")
 
         package init(
             version: String,
@@ -41,7 +43,7 @@ extension Coordinator {
     package struct Address: Hashable, Sendable {
         /// The run as the process names it.
         package var run: String
-        /// From 0.
+        /// The segment's number, counted from 0.
         package var index: Int
         /// Drawn at random: it distinguishes two processes with one index, and no other process can name it.
         package var instance: String

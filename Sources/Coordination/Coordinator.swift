@@ -109,7 +109,7 @@ package struct Coordinator: Sendable {
     /// Begins the load once enough clients are up, although some are not.
     private mutating func count(_ interval: TimelineInterval, of index: Int, _ now: Now) -> [Action] {
         guard let least = self.terms.leastClients, !self.conductor.hasLoad else { return [] }
-        let levels = interval.metrics.filter { $0.name == "clients" && $0.labels["state"] == "connected" }
+        let levels = interval.metrics.filter { $0.isOf(.clients) && $0.labels["state"] == "connected" }
         self.up[index] = levels.reduce(0) { $0 &+ Int(bounded: $1.gauge?.value ?? 0) }
         guard self.up.values.reduce(0, &+) >= least else { return [] }
         return self.act(self.conductor.enough(), now)
@@ -180,7 +180,7 @@ package struct Coordinator: Sendable {
         if !late.isEmpty {
             words.append("segment\(late.count == 1 ? "" : "s") \(Self.list(late)) joined, and did not get ready")
         }
-        let line = "of \(self.terms.segments) \(words.joined(separator: "; ")) within --join-timeout"
+        let line = "of \(self.terms.segments) \(words.joined(separator: "; ")) within \(self.terms.names.joinTimeout)"
         return actions + [.warn(line)] + self.giveUp(SegmentEnding(status: 69, words: line)) + self.checkOver()
     }
 
@@ -230,7 +230,8 @@ package struct Coordinator: Sendable {
         guard !self.terms.continuesWithoutLost, self.stop == nil else { return [] }
         let others = self.tellAll(.stop(.lost), .lost)
         return others.isEmpty
-            ? [] : [.warn("the run ends, because segment \(index + 1) is lost (--on-lost abort)")] + others
+            ? []
+            : [.warn("the run ends, because segment \(index + 1) is lost (\(self.terms.names.abort))")] + others
     }
 
     private mutating func act(_ decision: Conductor.Decision?, _ now: Now) -> [Action] {

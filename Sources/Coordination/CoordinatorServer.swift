@@ -1,10 +1,8 @@
-import CPosix
 import EmbeddedBroker
 import MQTT
 import MQTTCodec
 import NIOCore
 package import NIOSSL
-import NIOPosix
 import SASL
 import Synchronization
 
@@ -30,13 +28,11 @@ package struct CoordinationCredentials: Hashable, Sendable {
 package final class CoordinatorServer: Sendable {
     package enum Event: Sendable {
         case report(SegmentReport, Coordinator.Address)
-        /// A part of a file.
         case part(file: String, offset: Int64, bytes: [UInt8], Coordinator.Address)
     }
 
     /// Messages of segments, in their order.
     package let events: AsyncStream<Event>
-    /// The bound port.
     package let port: Int
     private let broker: BrokerServer
     private let client: MQTTClient

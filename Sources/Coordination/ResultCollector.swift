@@ -79,7 +79,7 @@ package final class ResultCollector {
 
     private func next() -> Step {
         while let file = self.files.first {
-            guard !self.isThere(file) else {
+            guard ResultFile(path: self.path(file)) != file else {
                 self.files.removeFirst()
                 continue
             }
@@ -95,8 +95,6 @@ package final class ResultCollector {
     }
 
     private func path(_ file: ResultFile) -> String { "\(self.directory)/\(file.name)" }
-
-    private func isThere(_ file: ResultFile) -> Bool { ResultFile(path: self.path(file)) == file }
 }
 
 extension ResultFile {

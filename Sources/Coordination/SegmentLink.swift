@@ -245,6 +245,7 @@ package final class SegmentLink: Sendable {
             self.state.withLock { if !$0.isSameClock { $0.track.add(exchange) } }
         case .want(let file, let offset): self.sendPart(of: file, at: offset)
         case .done: self.state.withLock { _ = $0.ended?.yield(true) }
+        case .clock: break
         case .load:
             self.state.withLock { state in
                 state.awaitsOrder = false

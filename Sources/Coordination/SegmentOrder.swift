@@ -12,6 +12,8 @@ package enum SegmentOrder: Codable, Hashable, Sendable {
     /// All messages for a group have arrived.
     case complete(group: Int)
     case stop(SegmentStop)
+    /// The common clock minus CLOCK_MONOTONIC, measured again; a process tells it to its children on the same host.
+    case clock(Int64)
     /// The answer of one exchange of times; `sent` is the segment's, the rest the coordinator's.
     case echo(sent: Int64, received: Int64, answered: Int64)
     /// The next part of a file, from its byte `offset` on.
@@ -32,13 +34,7 @@ package struct SegmentWelcome: Codable, Hashable, Sendable {
     /// Those of the whole run, which the coordinator judges.
     package var thresholds: [String]
 
-    package init(
-        run: String,
-        seed: UInt64,
-        clock: String?,
-        histogramSeconds: Int = 1,
-        thresholds: [String] = []
-    ) {
+    package init(run: String, seed: UInt64, clock: String?, histogramSeconds: Int = 1, thresholds: [String] = []) {
         self.run = run
         self.seed = seed
         self.clock = clock

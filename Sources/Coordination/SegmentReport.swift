@@ -9,7 +9,7 @@ package enum SegmentReport: Codable, Hashable, Sendable {
     /// All its clients are up: its load waits for the others'.
     case settled
     case interval(TimelineInterval)
-    /// In the drain: the messages that its publishers caused, and those that its subscribers received.
+    /// The messages that its publishers caused and that its subscribers received; sent in the drain.
     case balance(DeliveryBalance, group: Int)
     /// A line of its standard error.
     case line(String)
@@ -21,15 +21,14 @@ package enum SegmentReport: Codable, Hashable, Sendable {
     case lost
 }
 
-/// The introduction of a segment.
 package struct SegmentHello: Codable, Hashable, Sendable {
-    /// Of the program.
+    /// The program's version.
     package var version: String
     /// The name of the run; empty if the segment joins any.
     package var run: String
     /// The hash of the schedule.
     package var plan: String
-    /// From 1.
+    /// The segment's number, counted from 1.
     package var segment: Int
     package var segments: Int
     /// The host's name, for messages.
@@ -56,7 +55,6 @@ package struct SegmentHello: Codable, Hashable, Sendable {
     }
 }
 
-/// The end of a segment.
 package struct SegmentEnding: Codable, Hashable, Sendable {
     /// The exit status of a run alone.
     package var status: Int32
@@ -71,11 +69,10 @@ package struct SegmentEnding: Codable, Hashable, Sendable {
     }
 }
 
-/// A result file of a segment.
 package struct ResultFile: Codable, Hashable, Sendable {
-    /// Without a directory.
+    /// The name has no directory.
     package var name: String
-    /// In bytes.
+    /// The length in bytes.
     package var length: Int64
     /// Hexadecimal.
     package var sha256: String

@@ -1,5 +1,4 @@
 package import NIOCore
-import Synchronization
 
 #if canImport(Glibc)
 import Glibc
@@ -42,15 +41,4 @@ package enum StallClock {
             nanosleep(&time, nil)
         }
     }
-}
-
-/// Whether a server goes on, for another thread to say no: a thread that sleeps in a stall hears of nothing else.
-package final class ServingFlag: Sendable {
-    private let value = Atomic(true)
-
-    package init() {}
-
-    package var isSet: Bool { self.value.load(ordering: .relaxed) }
-
-    package func clear() { self.value.store(false, ordering: .relaxed) }
 }

@@ -25,7 +25,7 @@ package struct HeldBytes: Sendable {
     package init() {}
 
     package var count: Int { self.bytes.readableBytes }
-    /// Of the bytes, and of the times of their pieces: a piece may have one byte.
+    /// Memory of the bytes, and of the times of their pieces: a piece may have one byte.
     package var memory: Int { self.count + self.pieces.count * MemoryLayout<Piece>.stride }
     package var isEmpty: Bool { self.count == 0 }
     /// When the next ones may go that may not yet.

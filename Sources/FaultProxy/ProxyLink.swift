@@ -344,7 +344,6 @@ extension ProxyLeg.Side {
 }
 
 extension ProxyCounters {
-    /// Of the bytes that a side sends.
     subscript(_ side: ProxyLeg.Side) -> Bytes {
         get { side == .client ? self.up : self.down }
         set { if side == .client { self.up = newValue } else { self.down = newValue } }

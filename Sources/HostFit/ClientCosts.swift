@@ -5,28 +5,28 @@
 package struct ClientCosts: Hashable, Sendable {
     // MARK: Bytes
 
-    /// In this process: a resident idle MQTT client (2.9 KiB, of 15,000).
+    /// Bytes in this process: a resident idle MQTT client (2.9 KiB, of 15,000).
     package var client: UInt64 = 3_072
-    /// In addition for an XMPP session (3.7 KiB in all, of 10,000).
+    /// The addition for an XMPP session (3.7 KiB in all, of 10,000).
     package var stream: UInt64 = 768
-    /// In addition for TLS (24.0 KiB, of 15,000).
+    /// The addition for TLS (24.0 KiB, of 15,000).
     package var tls: UInt64 = 24_576
-    /// In the kernel: a TCP socket with its inode, file, directory entry and epoll entry.
+    /// A TCP socket in the kernel, with its inode, file, directory entry and epoll entry.
     package var socket: UInt64 = 4_096
-    /// In the embedded broker: one of its clients (2.7 KiB).
+    /// A client in the embedded broker (2.7 KiB).
     package var brokerClient: UInt64 = 3_072
     /// A process without clients (45 to 46 MiB).
     package var process: UInt64 = 46 << 20
-    /// In addition for the metrics of each group (5 to 7 MiB).
+    /// The addition for the metrics of each group (5 to 7 MiB).
     package var group: UInt64 = 5 << 20
-    /// In addition for those of a group's messages, acknowledgements and deliveries (6 to 15 MiB).
+    /// The addition for those of a group's messages, acknowledgements and deliveries (6 to 15 MiB).
     package var messages: UInt64 = 9 << 20
 
     // MARK: CPU-µs
 
     /// A client's connect and its end, where the loop has no time to sleep (150 to 180).
     package var connect = 150.0
-    /// In addition for a TLS 1.3 handshake, P-256, verified.
+    /// The addition for a TLS 1.3 handshake, P-256, verified.
     package var handshake = 615.0
     /// An XMPP client's login with PLAIN, and its end; SCRAM costs more, by the server's iterations.
     package var login = 390.0
@@ -42,7 +42,7 @@ package struct ClientCosts: Hashable, Sendable {
     package var acknowledged = 8.0
     /// A stanza, sent or received (28.7 for both).
     package var stanza = 14.0
-    /// In addition for each TLS record.
+    /// The addition for each TLS record.
     package var record = 8.0
     /// A ping of the keep-alive, with its answer.
     package var ping = 14.0
@@ -53,6 +53,6 @@ package struct ClientCosts: Hashable, Sendable {
     package var wakeup = 50.0
     /// The start of a process, and its result files.
     package var start = 85_000.0
-    /// In addition for the conversation with a coordinator, and the result files that it fetches.
+    /// The addition for the conversation with a coordinator, and the result files that it fetches.
     package var conversation = 200_000.0
 }

@@ -74,10 +74,7 @@ package struct HostLimits: Hashable, Sendable {
 
     private mutating func readPorts(_ clients: Int?, _ read: FileReader) {
         guard let range = read("/proc/sys/net/ipv4/ip_local_port_range"),
-            var ports = PortSpace(
-                range: range,
-                reserved: read("/proc/sys/net/ipv4/ip_local_reserved_ports") ?? ""
-            )
+            var ports = PortSpace(range: range, reserved: read("/proc/sys/net/ipv4/ip_local_reserved_ports") ?? "")
         else { return }
         if let reuse = Self.setting("net/ipv4/tcp_tw_reuse", read) { ports.timeWait.reuse = Int(clamping: reuse) }
         if let stamps = Self.setting("net/ipv4/tcp_timestamps", read) { ports.timeWait.hasTimestamps = stamps > 0 }

@@ -20,14 +20,7 @@ package struct HostShare: Sendable {
     /// Whether the plan can be divided into as many segments.
     package var isDivisible = true
 
-    package init(
-        hosts: Int,
-        processes: Int,
-        loops: Int,
-        clientsOfProcess: Int,
-        groups: [GroupWork],
-        fits: [LoadFit]
-    ) {
+    package init(hosts: Int, processes: Int, loops: Int, clientsOfProcess: Int, groups: [GroupWork], fits: [LoadFit]) {
         self.hosts = hosts
         self.processes = processes
         self.loops = loops
@@ -45,13 +38,12 @@ package struct HostShare: Sendable {
 
     package var clients: Int { self.groups.reduce(0) { $0 + $1.clients } }
 
-    /// Resident bytes of all processes.
     package var processBytes: UInt64 {
         let own = self.groups.reduce(UInt64(0)) { $0 + UInt64($1.clients) * self.costs.bytes($1) }
         return own + UInt64(self.processes) * self.bytesOfProcess
     }
 
-    /// Of a process without its clients.
+    /// Bytes of a process without its clients.
     private var bytesOfProcess: UInt64 {
         self.groups.reduce(self.costs.process) { sum, group in
             sum + self.costs.group + (group.flows.isEmpty && !group.isClosedLoop ? 0 : self.costs.messages)
@@ -66,7 +58,6 @@ package struct HostShare: Sendable {
         return UInt64(self.clients) * one
     }
 
-    /// CPU-seconds of all connects.
     package var connectSeconds: Double {
         self.groups.reduce(0) { $0 + Double($1.clients) * self.connectMicros($1) } / 1e6
     }
@@ -171,11 +162,11 @@ package struct HostShare: Sendable {
 
     private var memory: HostCheck? {
         guard var check = self.fits.lazy.compactMap(\.memory).first, let available = check.available else { return nil }
-        let process = Words.bytes(self.bytesOfProcess)
+        let process = Words.binaryBytes(self.bytesOfProcess)
         check.needs =
-            "about \(Words.bytes(self.processBytes)) of memory in "
+            "about \(Words.binaryBytes(self.processBytes)) of memory in "
             + "\(LoadFit.plural(self.processes, "process", "processes")) (\(process) each and the clients'), "
-            + "\(Words.bytes(self.kernelBytes)) beside them"
+            + "\(Words.binaryBytes(self.kernelBytes)) beside them"
         (check.state, check.remedies, check.largestClients) = (.ok, [], nil)
         check.judge(Double(self.processBytes + self.kernelBytes), of: available, else: .fail, [.moreHosts])
         return check
@@ -212,7 +203,7 @@ package struct HostShare: Sendable {
 
     private var room: String {
         "\(LoadFit.plural(self.loops * self.processes, "event loop", "event loops")) may use "
-            + "\(Words.decimal(self.places * Self.busiest)) cores, \(Words.percent(Self.busiest)) of what there is"
+            + "\(Words.decimal(self.places * Self.busiest)) cores, \(Words.percent(Self.busiest, digits: 2)) of what there is"
     }
 
     // MARK: - How many
@@ -252,18 +243,18 @@ package struct HostShare: Sendable {
 }
 
 extension LoadFit {
-    fileprivate var sources: Int { self.rota(self.clients ?? 0).sources }
+    fileprivate var sources: Int { self.cycle(self.clients ?? 0).sources }
 
     /// Clients of the busiest source and target.
     fileprivate var busiestRoute: Int {
-        let routes = self.rota(self.clients ?? 0).routes
+        let routes = self.cycle(self.clients ?? 0).routes
         let most = Dictionary(routes.map { ($0, 1) }, uniquingKeysWith: +).values.max() ?? 0
         return routes.isEmpty ? 0 : ((self.clients ?? 0) * most + routes.count - 1) / routes.count
     }
 
     fileprivate var sourcesNeeded: Int? {
         guard let space = self.limits.ports, let clients = self.clients else { return nil }
-        let left = Set(self.rota(clients).routes).map { space.free($0).count }.min() ?? 0
+        let left = Set(self.cycle(clients).routes).map { space.free($0).count }.min() ?? 0
         guard left > 0 else { return nil }
         let ofTarget = (clients + self.targets - 1) / max(1, self.targets)
         return (ofTarget + left - 1) / left

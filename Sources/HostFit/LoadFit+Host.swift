@@ -2,25 +2,26 @@ import Measurement
 
 /// Memory and CPU time.
 extension LoadFit {
-    private var ends: UInt64 { self.server == .elsewhere ? 1 : 2 }
+    /// Bytes of the kernel per client.
+    private var socketBytes: UInt64 { UInt64(self.ends) * self.costs.socket }
 
     /// Bytes of this host per idle client.
     private var bytesPerClient: UInt64 {
-        self.costs.client + self.ends * self.costs.socket + (self.server == .embedded ? self.costs.brokerClient : 0)
+        self.costs.client + self.socketBytes + (self.server == .embedded ? self.costs.brokerClient : 0)
     }
 
     var memory: HostCheck? {
         let free = self.limits.memoryAvailable
         let group = self.limits.group
         guard let available = [free, group.memoryLeft].compactMap({ $0 }).min() else { return nil }
-        var found = "\(Words.bytes(available)) are free"
+        var found = "\(Words.binaryBytes(available)) are free"
         if let left = group.memoryLeft, left == available {
-            found = "\(Words.bytes(left)) are left of the control group's"
-            if let limit = group.memoryLimit { found += " \(Words.bytes(limit)) (memory.max)" }
+            found = "\(Words.binaryBytes(left)) are left of the control group's"
+            if let limit = group.memoryLimit { found += " \(Words.binaryBytes(limit)) (memory.max)" }
         }
         let parts = [
             "\(Words.count(self.costs.client)) bytes a client",
-            "\(Words.count(self.ends * self.costs.socket)) of the kernel's",
+            "\(Words.count(self.socketBytes)) of the kernel's",
             self.server == .embedded ? "\(Words.count(self.costs.brokerClient)) of the embedded broker's" : nil,
         ]
         var check = HostCheck("memory", found: found)
@@ -31,7 +32,8 @@ extension LoadFit {
             return check
         }
         let needed = UInt64(clients) * self.bytesPerClient
-        check.needs = "about \(Words.bytes(needed)) of memory (\(parts.compactMap { $0 }.joined(separator: ", ")))"
+        let words = parts.compactMap { $0 }.joined(separator: ", ")
+        check.needs = "about \(Words.binaryBytes(needed)) of memory (\(words))"
         check.judge(Double(needed), of: Double(available), else: .fail, [.fewerClients, .severalMachines])
         return check
     }
@@ -49,7 +51,7 @@ extension LoadFit {
         )
         check.available = Double(left)
         guard let clients = self.clients else { return check }
-        let needed = UInt64(clients) * self.ends
+        let needed = UInt64(clients * self.ends)
         check.needs = "\(Words.count(needed)) with a page each at once"
         check.judge(
             Double(needed),
@@ -106,7 +108,8 @@ extension LoadFit {
 
     var steal: HostCheck? {
         guard let share = self.limits.stealShare else { return nil }
-        var check = HostCheck("steal", found: "the hypervisor took \(Words.percent(share)) of the CPU just now")
+        let taken = Words.percent(share, digits: 2)
+        var check = HostCheck("steal", found: "the hypervisor took \(taken) of the CPU just now")
         check.judge(share, of: 0.01, else: .warn, [.quieterHost])
         // There is no needed amount: the figures are a share and its limit.
         (check.available, check.needed) = (share, nil)
@@ -115,11 +118,12 @@ extension LoadFit {
 
     var swap: HostCheck? {
         guard let total = self.limits.swapTotal, let used = self.limits.swapUsed else { return nil }
-        var check = HostCheck("swap", found: total == 0 ? "there is none" : "\(Words.bytes(total)), none of it in use")
+        let all = Words.binaryBytes(total)
+        var check = HostCheck("swap", found: total == 0 ? "there is none" : "\(all), none of it in use")
         check.available = Double(total)
         guard used > 0 else { return check }
         check.state = .warn
-        check.found = "\(Words.bytes(used)) of \(Words.bytes(total)) are in use"
+        check.found = "\(Words.binaryBytes(used)) of \(all) are in use"
         check.remedies = [.noSwap]
         return check
     }

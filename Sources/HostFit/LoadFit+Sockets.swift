@@ -5,14 +5,14 @@ extension LoadFit {
     static let portsName = "ports"
 
     /// Sockets of this host per client.
-    private var ends: Int { self.server == .elsewhere ? 1 : 2 }
+    var ends: Int { self.server == .elsewhere ? 1 : 2 }
 
     var descriptors: HostCheck? {
         guard let limit = self.limits.descriptorsSoft else { return nil }
         var facts: [String] = []
         if let hard = self.limits.descriptorsHard { facts.append("hard limit \(Words.count(hard))") }
         if let most = self.limits.descriptorsMost { facts.append("fs.nr_open \(Words.count(most))") }
-        facts.append("\(Words.count(self.descriptorsBeside)) go to other things than clients")
+        facts.append("\(Words.count(self.descriptorsBeside)) are used for other things")
         var check = HostCheck(
             "descriptors",
             found: "this process may have \(Words.count(limit)) (\(facts.joined(separator: ", ")))"
@@ -49,11 +49,11 @@ extension LoadFit {
     var ports: HostCheck? {
         guard let space = self.limits.ports else { return nil }
         let most = self.largestByPorts(upTo: Self.mostClients)
-        let rota = self.rota(self.clients ?? most)
+        let cycle = self.cycle(self.clients ?? most)
         // The limit with these source addresses, which a load of this size gets.
-        let largest = rota.largest(in: space)
+        let largest = cycle.largest(in: space)
         let allowed = min(Self.mostClients, largest?.clients ?? 0)
-        let sources = rota.sources
+        let sources = cycle.sources
         let words =
             "\(Self.plural(sources, "source address", "source addresses")) to "
             + Self.plural(self.targets, "target", "targets")

@@ -25,7 +25,7 @@ package struct LoadFit: Sendable {
     /// Descriptors besides one per client.
     package var descriptorsBeside = 0
     /// The routes of this many clients.
-    package var rota: @Sendable (_ clients: Int) -> Rota
+    package var cycle: @Sendable (_ clients: Int) -> RouteCycle
     /// Clients per additional source address; `nil` if source addresses are given.
     package var clientsPerSource: Int?
     package var costs = ClientCosts()
@@ -35,17 +35,16 @@ package struct LoadFit: Sendable {
     /// The default suits clients that may run in any process.
     package var split: @Sendable (_ most: Int) -> LoadSplit?
 
-    package init(clients: Int?, limits: HostLimits, rota: @escaping @Sendable (_ clients: Int) -> Rota) {
+    package init(clients: Int?, limits: HostLimits, cycle: @escaping @Sendable (_ clients: Int) -> RouteCycle) {
         self.clients = clients
         self.limits = limits
-        self.rota = rota
+        self.cycle = cycle
         self.split = { most in
             guard let clients, most > 0 else { return nil }
             return .processes((clients + most - 1) / most)
         }
     }
 
-    /// The most clients that a load may have.
     package static let mostClients = 10_000_000
 
     /// All checks, in the order of the report.
@@ -56,7 +55,6 @@ package struct LoadFit: Sendable {
         ].compactMap { $0 }
     }
 
-    /// The checks that make the load impossible.
     package var problems: [HostCheck] { self.checks.filter { $0.state == .fail } }
 
     /// The most clients that fit, and the check that limits them; `nil`: the limit is ``mostClients``.
@@ -80,14 +78,14 @@ package struct LoadFit: Sendable {
         guard let space = self.limits.ports else { return most }
         var clients = most
         while clients > 0 {
-            let rota = self.rota(clients)
-            guard let limit = rota.largest(in: space)?.clients else { return clients }
+            let cycle = self.cycle(clients)
+            guard let limit = cycle.largest(in: space)?.clients else { return clients }
             if clients <= limit { return clients }
             // Reduces to the capacity of these source addresses, or to the most clients that would use one address
-            // fewer. The number of clients must decrease too: a target with a source of its own (::1) is in the rota,
+            // fewer. The number of clients must decrease too: a target with a source of its own (::1) is in the cycle,
             // but it is not an address that spreading adds.
             let fewer = self.clientsPerSource.map { each in
-                each * (min(rota.sources, (clients + each - 1) / each) - 1)
+                each * (min(cycle.sources, (clients + each - 1) / each) - 1)
             }
             clients = max(fewer ?? 0, limit)
         }

@@ -48,7 +48,10 @@ package struct PortSpace: Hashable, Sendable {
         var left = Left(count: 0)
         if let route, let target = route.target {
             let reuses = self.timeWait.applies(from: route.source, to: target)
-            for socket in self.table.sockets where self.isBetween(socket, route.source, target, route.port) {
+            for socket in self.table.sockets
+            where socket.remotePort == route.port && socket.remote == target
+                && (route.source == nil || socket.local == route.source) && self.range.contains(socket.localPort)
+            {
                 if let age = socket.timeWaitAge, reuses, age > self.timeWait.delay { continue }
                 guard taken.insert(socket.localPort).inserted else { continue }
                 if socket.timeWaitAge == nil { left.inUse += 1 } else { left.inTimeWait += 1 }
@@ -61,16 +64,6 @@ package struct PortSpace: Hashable, Sendable {
             left.count = max(0, left.count - 1)
         }
         return left
-    }
-
-    private func isBetween(
-        _ socket: SocketTable.Socket,
-        _ source: IPAddress?,
-        _ target: IPAddress,
-        _ port: UInt16
-    ) -> Bool {
-        socket.remotePort == port && socket.remote == target && (source == nil || socket.local == source)
-            && self.range.contains(socket.localPort)
     }
 }
 
@@ -111,7 +104,7 @@ package struct Route: Hashable, Sendable {
 }
 
 /// The routes that clients use in turn: client k uses route k modulo their number.
-package struct Rota: Hashable, Sendable {
+package struct RouteCycle: Hashable, Sendable {
     package var routes: [Route]
 
     package init(_ routes: [Route]) { self.routes = routes }

@@ -41,7 +41,7 @@ package struct AudienceMember: Hashable, Sendable {
 package struct AudienceTable: Sendable {
     /// The members of all sets, one set after the other, each sorted by receiver.
     private var members: [AudienceMember] = []
-    /// By set: the end of its members.
+    /// The end of the members of each set.
     private var ends: [UInt32] = [0]
     /// Numbers of sets by the hash of their members: open addressing, a power of two, 0 is free.
     private var table: [UInt32] = Array(repeating: 0, count: 16)
@@ -61,7 +61,7 @@ package struct AudienceTable: Sendable {
         return self.members[Int(self.ends[Int(audience) - 1])..<Int(self.ends[Int(audience)])]
     }
 
-    /// By number, as values for the end of a run.
+    /// The members by the audience's number, as values for the end of a run.
     package var audiences: [[AudienceMember]] { (0..<UInt32(self.count)).map { Array(self[$0]) } }
 
     /// The number of a set of receivers; the empty set's, once the header has no number left.
@@ -109,11 +109,7 @@ package struct AudienceTable: Sendable {
             self.indexed = self.count
             self.byReceiver.sort { ($0.receiver, $0.audience) < ($1.receiver, $1.audience) }
         }
-        var (low, high) = (0, self.byReceiver.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if self.byReceiver[middle].receiver < receiver { low = middle + 1 } else { high = middle }
-        }
-        return self.byReceiver[low...].prefix { $0.receiver == receiver }.map(\.audience)
+        let first = self.byReceiver.partitionPoint { $0.receiver >= receiver }
+        return self.byReceiver[first...].prefix { $0.receiver == receiver }.map(\.audience)
     }
 }

@@ -97,11 +97,11 @@ package struct Irregularity: Hashable, Sendable {
 /// The contents of one ledger at the end of a run, for ``Reconciliation``; copying it copies no stream.
 package struct LedgerExport: Sendable {
     package var keys: [StreamKey]
-    /// In the order of ``keys``.
+    /// The streams in the order of ``keys``.
     package var streams: [StreamLedger]
-    /// By the index of the stream.
+    /// The irregularities by the index of the stream.
     package var irregular: [Int: Irregularity] = [:]
-    /// By the index of the stream: what the receiver's absence excuses, where only the receiver's segment knows of it.
+    /// The messages that the receiver's absence excuses, where only its segment knows of it, by the index of the stream.
     package var excused: [Int: SequenceRanges] = [:]
     /// Receivers whose first subscription came into effect after the load had begun, as far as other segments know.
     package var late: Set<UInt32> = []

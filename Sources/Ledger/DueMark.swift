@@ -1,6 +1,6 @@
 /// Consecutive messages of a publisher that were due in one lane of the load.
 ///
-/// Of a message that does not arrive, the ledger knows only that it was due by the time of the last one.
+/// The ledger knows of a message that does not arrive only that it was due by the time of the last one.
 package struct DueMark: Hashable, Sendable {
     /// A part of the load, by the caller's numbers.
     package var lane: Int

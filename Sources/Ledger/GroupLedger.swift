@@ -11,7 +11,7 @@ package struct GroupLedger: ~Copyable {
     /// Arrivals whose header names no possible member.
     private var foreign: UInt64 = 0
     private var counts = PerQoS(repeating: DeliveryCounts())
-    /// By stream; few have an entry.
+    /// The irregularities by stream; few have an entry.
     private var irregular: [Int: Irregularity] = [:]
 
     /// - Parameters:

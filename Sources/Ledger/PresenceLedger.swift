@@ -52,7 +52,7 @@ package struct PresenceLedger: Sendable {
         package var sessionLost = SequenceRanges()
         /// Connections that broke, with the time between them: excused at QoS 0.
         package var broken = SequenceRanges()
-        /// Within the grace after a subscription in a cluster.
+        /// The messages within the grace after a subscription in a cluster.
         package var fresh = SequenceRanges()
 
         package init() {}
@@ -64,11 +64,11 @@ package struct PresenceLedger: Sendable {
 
     /// The ends of absences that have only one end so far.
     private struct Open {
-        /// By visit: where it ended.
+        /// Where each visit ended.
         var ends: [UInt64: UInt64] = [:]
-        /// By visit: where it began, and how.
+        /// Where each visit began, and how.
         var begins: [UInt64: (next: UInt64, event: PresenceMark.Event)] = [:]
-        /// By visit of a share group's member: where the publisher was when the server let it go.
+        /// Where the publisher was when the server let a share group's member go, by visit.
         var closes: [UInt64: UInt64] = [:]
         /// Where the connections since the last one began.
         var since: UInt64 = 0

@@ -61,7 +61,7 @@ package struct PublisherFate: Hashable, Sendable {
 
 /// The fates of one event loop's publishers, with the receivers of their audiences.
 package struct PublishedExport: Hashable, Sendable {
-    /// By the audience's number.
+    /// The members by the audience's number.
     package var audiences: [[AudienceMember]]
     package var fates: [PublisherFate]
 
@@ -89,32 +89,17 @@ package struct SubscriptionFeed: Hashable, Sendable {
     /// The subscription's number in the run; a share group is one subscription.
     package var subscription: UInt32
     package var publishers: Range<UInt32>
-    /// By publisher, the first sequence number that was certainly sent after the subscription's first SUBACK.
-    ///
-    /// Lower ones have an unknown fate for this subscription. For a publisher without an entry it is 0.
-    package var expectedFrom: [UInt32: UInt64]
-    /// By publisher, the messages sent while the subscription was away; their fate is unknown too.
+    /// By publisher, the messages sent while the subscription was away, or before its first SUBACK: their fate is
+    /// unknown.
     package var missed: [UInt32: SequenceRanges]
 
     package init(
         subscription: UInt32,
         publishers: Range<UInt32>,
-        expectedFrom: [UInt32: UInt64] = [:],
         missed: [UInt32: SequenceRanges] = [:]
     ) {
         self.subscription = subscription
         self.publishers = publishers
-        self.expectedFrom = expectedFrom
         self.missed = missed
-    }
-
-    /// Subscription k receives from publisher k.
-    package static func pairs(_ count: UInt32) -> [SubscriptionFeed] {
-        (0..<count).map { SubscriptionFeed(subscription: $0, publishers: $0..<$0 + 1) }
-    }
-
-    /// Every subscription receives from every publisher: fan-in, fan-out, and shared with one subscription per group.
-    package static func all(publishers: UInt32, subscriptions: UInt32) -> [SubscriptionFeed] {
-        (0..<subscriptions).map { SubscriptionFeed(subscription: $0, publishers: 0..<publishers) }
     }
 }

@@ -29,16 +29,12 @@ package struct PublisherLedger: ~Copyable {
 
     private var index = StreamIndex()
     private var rows = RawList<Row>()
-    private var exceptions: [Int: PublishExceptions] = [:]
+    /// By row, for the rows that have any.
+    package var exceptions: [Int: PublishExceptions] = [:]
     /// By publisher: the number of its latest message at QoS 1 or 2.
     private var numbers = RawList<UInt64>()
 
     package init() {}
-
-    package mutating func reserve(publishers: Int) {
-        self.index.reserve(subscriptions: publishers, streams: publishers)
-        self.rows.reserve(publishers)
-    }
 
     /// Adds a publisher and returns its index on this loop: 0, 1, 2...
     package mutating func addPublisher() -> Int {
@@ -55,6 +51,8 @@ package struct PublisherLedger: ~Copyable {
         return slot
     }
 
+    /// The number of rows.
+    package var count: Int { self.rows.count }
     package func publisher(ofRow row: Int) -> Int { Int(self.rows.base[row].publisher) }
     package func audience(ofRow row: Int) -> UInt32 { self.rows.base[row].audience }
     /// The sequence number of the row's next message.
@@ -113,22 +111,6 @@ package struct PublisherLedger: ~Copyable {
         self.rows.base[row].unknown.insert(sequence)
         self.exceptions[row, default: PublishExceptions()].unsent.insert(sequence)
     }
-    package mutating func noteOutstanding(_ row: Int, _ sequence: UInt64) {
-        self.exceptions[row, default: PublishExceptions()].outstanding.insert(sequence)
-    }
-    /// A message to the row's audience was due, and never got a number.
-    package mutating func noteNeverSent(_ row: Int, due: Int64 = 0, lane: Int = 0) {
-        self.exceptions[row, default: PublishExceptions()].neverSent.add(lane: lane, last: due)
-    }
-    package func isUnsent(_ row: Int, _ sequence: UInt64) -> Bool {
-        self.exceptions[row]?.unsent.contains(sequence) ?? false
-    }
-    package mutating func noteResent(_ row: Int, _ sequence: UInt64) {
-        self.exceptions[row, default: PublishExceptions()].resent.insert(sequence)
-    }
-    package mutating func noteAdmitted(_ row: Int, _ sequence: UInt64) {
-        self.exceptions[row, default: PublishExceptions()].admitted.insert(sequence)
-    }
 
     /// The end of a connection decides about its QoS 0 messages.
     package enum ConnectionFate: Hashable, Sendable {
@@ -162,11 +144,6 @@ package struct PublisherLedger: ~Copyable {
             }
             settled(row, next - first, unsent.count)
         }
-    }
-
-    /// The rows whose audience is one of these.
-    package func forEachRow(of audiences: Set<UInt32>, _ body: (_ row: Int) -> Void) {
-        for row in 0..<self.rows.count where audiences.contains(self.rows.base[row].audience) { body(row) }
     }
 
     /// One fate per row; `describe` begins it with what the publisher's stream has, `nil` for no fate.

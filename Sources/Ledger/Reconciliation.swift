@@ -10,7 +10,7 @@ package enum LossCause: String, CaseIterable, Hashable, Sendable {
     case serverAdmitted = "server-admitted"
     /// The server no longer had the session that it owed the receiver.
     case sessionLost = "session-lost"
-    /// Within the grace after SUBACK, in which a cluster spreads its routes.
+    /// The message came within the grace after SUBACK, in which a cluster spreads its routes.
     case freshSubscription = "fresh-subscription"
     /// The ledger cannot tell.
     case unknown
@@ -184,11 +184,7 @@ extension [SubscriptionFeed] {
         for feed in self {
             for publisher in feed.publishers where known.contains(publisher) {
                 receivers[publisher, default: []].append(AudienceMember(receiver: feed.subscription, qos: 2))
-                var excused = feed.missed[publisher] ?? SequenceRanges()
-                if let from = feed.expectedFrom[publisher] {
-                    excused.insert(0..<Swift.min(from, StreamLedger.sequenceLimit))
-                }
-                guard !excused.isEmpty else { continue }
+                guard let excused = feed.missed[publisher], !excused.isEmpty else { continue }
                 var absence = PresenceLedger.Absences()
                 absence.ended = excused
                 absence.broken = excused

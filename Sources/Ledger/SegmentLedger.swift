@@ -96,7 +96,7 @@ package struct LedgerPlaces: Hashable, Sendable {
     /// Receivers of one group, or one share group.
     package struct Receivers: Hashable, Sendable {
         package var numbers: Range<UInt32>
-        /// For a share group with members in several groups, their names joined by `+`.
+        /// The group's name; a share group with members in several has their names joined by `+`.
         package var group: String
 
         package init(numbers: Range<UInt32>, group: String) {
@@ -127,11 +127,11 @@ package struct LedgerPlaces: Hashable, Sendable {
 
     /// The place of a publisher's stream; `nil` for a publisher of no stream.
     package func stream(of publisher: UInt32) -> Int? {
-        Self.search(publisher, in: self.streams.count) { self.streams[$0].publishers }
+        Self.place(of: publisher, in: self.streams, \.publishers)
     }
 
     package func receivers(of receiver: UInt32) -> Int? {
-        Self.search(receiver, in: self.receivers.count) { self.receivers[$0].numbers }
+        Self.place(of: receiver, in: self.receivers, \.numbers)
     }
 
     /// The row of a pair: its receivers' place, then its stream's; `nil` for a pair of no stream.
@@ -147,13 +147,9 @@ package struct LedgerPlaces: Hashable, Sendable {
     }
 
     /// Ranges are sorted and disjoint.
-    private static func search(_ number: UInt32, in count: Int, _ range: (Int) -> Range<UInt32>) -> Int? {
-        var (low, high) = (0, count)
-        while low < high {
-            let middle = (low + high) / 2
-            if range(middle).upperBound <= number { low = middle + 1 } else { high = middle }
-        }
-        return low < count && range(low).contains(number) ? low : nil
+    private static func place<Part>(of number: UInt32, in all: [Part], _ range: (Part) -> Range<UInt32>) -> Int? {
+        let place = all.partitionPoint { range($0).upperBound > number }
+        return place < all.count && range(all[place]).contains(number) ? place : nil
     }
 }
 

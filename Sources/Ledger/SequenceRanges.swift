@@ -28,8 +28,8 @@ package struct SequenceRanges: Hashable, Sendable {
             return
         }
         // All runs that touch or overlap the range are merged into one.
-        let first = self.partition { $0.upperBound >= range.lowerBound }
-        let end = self.partition { $0.lowerBound > range.upperBound }
+        let first = self.runs.partitionPoint { $0.upperBound >= range.lowerBound }
+        let end = self.runs.partitionPoint { $0.lowerBound > range.upperBound }
         guard first < end else {
             self.runs.insert(range, at: first)
             return
@@ -40,23 +40,12 @@ package struct SequenceRanges: Hashable, Sendable {
     }
 
     package func contains(_ sequence: UInt64) -> Bool {
-        let index = self.partition { $0.upperBound > sequence }
+        let index = self.runs.partitionPoint { $0.upperBound > sequence }
         return index < self.runs.count && self.runs[index].contains(sequence)
     }
 
     /// How many sequence numbers are in both.
-    package func intersectionCount(_ other: SequenceRanges) -> UInt64 {
-        var count: UInt64 = 0
-        var (left, right) = (0, 0)
-        while left < self.runs.count, right < other.runs.count {
-            let (one, two) = (self.runs[left], other.runs[right])
-            let lower = max(one.lowerBound, two.lowerBound)
-            let upper = min(one.upperBound, two.upperBound)
-            if lower < upper { count += upper - lower }
-            if one.upperBound <= two.upperBound { left += 1 } else { right += 1 }
-        }
-        return count
-    }
+    package func intersectionCount(_ other: SequenceRanges) -> UInt64 { self.intersection(other).count }
 
     /// The sequence numbers that are in both.
     package func intersection(_ other: SequenceRanges) -> SequenceRanges {
@@ -95,14 +84,16 @@ package struct SequenceRanges: Hashable, Sendable {
         result.runs = self.runs.compactMap { $0.overlaps(bounds) ? $0.clamped(to: bounds) : nil }
         return result
     }
+}
 
-    /// The first run for which `isBehind` holds; it also holds for all later ones.
-    private func partition(_ isBehind: (Range<UInt64>) -> Bool) -> Int {
-        var low = 0
-        var high = self.runs.count
+extension RandomAccessCollection where Index == Int {
+    /// The first place whose element is behind a border, as all elements after it are; the end if there is none.
+    @inline(__always)
+    func partitionPoint(_ isBehind: (Element) -> Bool) -> Int {
+        var (low, high) = (self.startIndex, self.endIndex)
         while low < high {
             let middle = (low + high) / 2
-            if isBehind(self.runs[middle]) { high = middle } else { low = middle + 1 }
+            if isBehind(self[middle]) { high = middle } else { low = middle + 1 }
         }
         return low
     }

@@ -141,7 +141,7 @@ extension ShareBatch.Entry {
 package struct ShareMembers: ~Copyable {
     private var index = StreamIndex()
     private var groups: [UInt32] = []
-    /// By slot: one past the highest sequence number seen.
+    /// One past the highest sequence number seen, by slot.
     private var next = RawList<UInt64>()
     private var batch = ShareBatch()
     private let publishers: UInt32
@@ -149,12 +149,6 @@ package struct ShareMembers: ~Copyable {
     /// - Parameter publishers: ids are below this; `nil` if the publishers are not in this run.
     package init(publishers: UInt32? = nil) {
         self.publishers = min(publishers ?? .max, StreamKey.publisherLimit)
-    }
-
-    package mutating func reserve(members: Int, streams: Int) {
-        self.index.reserve(subscriptions: members, streams: streams)
-        self.groups.reserveCapacity(members)
-        self.next.reserve(streams)
     }
 
     /// Adds a member and returns its index on this loop: 0, 1, 2...

@@ -168,16 +168,13 @@ extension StreamLedger.Disorder {
             if run.count == 1 { self.dropEmpty() }
         } else if run.upperBound == sequence + 1 {
             self.runs[index] = run.lowerBound..<sequence
-        } else if self.runs.count < self.runLimit {
-            self.runs[index] = run.lowerBound..<sequence
-            self.runs.insert(sequence + 1..<run.upperBound, at: index + 1)
         } else {
             self.split(around: sequence)
         }
         return true
     }
 
-    /// Splits a run if the list is full: there may be empty runs to drop first.
+    /// Splits a run; of a full list the empty runs are dropped first.
     private mutating func split(around sequence: UInt64) {
         guard self.hasRoom() else { return }
         let index = self.firstRun(endingAbove: sequence)
@@ -192,13 +189,7 @@ extension StreamLedger.Disorder {
     }
 
     private func firstRun(endingAbove sequence: UInt64) -> Int {
-        var low = 0
-        var high = self.runs.count
-        while low < high {
-            let middle = (low + high) / 2
-            if self.runs[middle].upperBound > sequence { high = middle } else { low = middle + 1 }
-        }
-        return low
+        self.runs.partitionPoint { $0.upperBound > sequence }
     }
 
     // MARK: - At the end

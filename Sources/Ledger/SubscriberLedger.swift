@@ -17,11 +17,11 @@ package struct SubscriberLedger: ~Copyable {
     ///
     /// The record of a segment must not grow with that.
     private static let overtakenLimit = 256
-    /// By slot: one ledger for each further copy of a message.
+    /// One ledger for each further copy of a message, by slot.
     private var copies: [Int: [StreamLedger]] = [:]
-    /// By slot, as ``copies``: messages with a permitted repeat instead of a further copy.
+    /// Messages with a permitted repeat instead of a further copy, by slot as ``copies``.
     private var borrowed: [Int: [SequenceRanges]] = [:]
-    /// By slot: one past the highest number seen when the receiver went away, until the next gap.
+    /// One past the highest number seen when the receiver went away, until the next gap, by slot.
     private var openings: [Int: UInt64] = [:]
     private var excused: [Int: SequenceRanges] = [:]
     private var late: Set<UInt32> = []

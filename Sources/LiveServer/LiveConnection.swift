@@ -64,7 +64,7 @@ final class LiveConnection: ChannelDuplexHandler {
         self.isStream = false
     }
 
-    /// With a request in the queue nothing more is read: the client has to wait for its responses.
+    /// Reads nothing more with a request in the queue: the client has to wait for its responses.
     func read(context: ChannelHandlerContext) {
         if self.queue.isEmpty {
             context.read()

@@ -8,7 +8,7 @@ package enum LiveRoute: Sendable {
 
 /// A GET or HEAD of a path that has a route.
 package struct LiveRequest: Hashable, Sendable {
-    /// Without the query.
+    /// The path without the query.
     package var path: String
     /// The Accept header; several of them are joined.
     package var accept: String?
@@ -50,9 +50,8 @@ package struct LiveEvent: Hashable, Sendable {
 package struct LiveLimits: Hashable, Sendable {
     /// Further connections are closed at once.
     package var connections = 64
-    /// Of the target of a request.
     package var targetBytes = 8 << 10
-    /// Of target and headers together.
+    /// Bytes of target and headers together.
     package var headBytes = 16 << 10
     /// Seconds for a whole request, its response or the time between two of them.
     package var idleSeconds = 30.0
@@ -60,7 +59,7 @@ package struct LiveLimits: Hashable, Sendable {
     ///
     /// A client that took nothing for two such times is closed.
     package var heartbeatSeconds = 15.0
-    /// For the client to close after a last response, and for all clients when the server closes.
+    /// The time for the client to close after a last response, and for all clients when the server closes.
     package var lingerSeconds = 2.0
     /// The kernel's buffer of a connection.
     ///

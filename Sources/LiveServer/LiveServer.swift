@@ -11,27 +11,13 @@ import Darwin
 /// A small HTTP/1.1 server on an event loop of its own: GET and HEAD of a few paths, and server-sent events.
 ///
 /// It has to be closed.
-package final class LiveServer: Sendable {
+package struct LiveServer: Sendable {
     /// The address that it listens on, with the port that port 0 became.
     package let address: SocketAddress
     private let group: MultiThreadedEventLoopGroup
     private let channel: any Channel
     private let hub: NIOLoopBound<LiveHub>
     private let counter: LiveCounter
-
-    private init(
-        group: MultiThreadedEventLoopGroup,
-        channel: any Channel,
-        address: SocketAddress,
-        hub: NIOLoopBound<LiveHub>,
-        counter: LiveCounter
-    ) {
-        self.group = group
-        self.channel = channel
-        self.address = address
-        self.hub = hub
-        self.counter = counter
-    }
 
     /// Listens.
     ///
@@ -61,13 +47,8 @@ package final class LiveServer: Sendable {
                 return NIOLoopBound(hub, eventLoop: loop)
             }.get()
             let channel = try await self.bootstrap(group, hub, limits).bind(to: address).get()
-            return LiveServer(
-                group: group,
-                channel: channel,
-                address: channel.localAddress ?? address,
-                hub: hub,
-                counter: counter
-            )
+            let bound = channel.localAddress ?? address
+            return LiveServer(address: bound, group: group, channel: channel, hub: hub, counter: counter)
         } catch {
             try? await group.shutdownGracefully()
             throw self.reason(error, host, port)

@@ -23,7 +23,6 @@ package enum LiveText {
         return buffer
     }
 
-    /// The text of a refusal.
     static func refusal(_ status: Int) -> LiveResponse {
         LiveResponse(status: status, text: "\(status) \(HTTPResponseStatus(statusCode: status).reasonPhrase)\n")
     }

@@ -37,7 +37,7 @@ package struct CapacitySearch: Sendable {
 
     package enum Verdict: Hashable, Sendable {
         case held
-        /// With what was broken, in words.
+        /// The words say which objective was broken.
         case broken(String)
         /// The step measured the generator, for this reason.
         case generatorLimited(String)
@@ -61,7 +61,7 @@ package struct CapacitySearch: Sendable {
     }
 
     private let settings: Settings
-    /// In their order.
+    /// The steps so far, in their order.
     package private(set) var steps: [Step] = []
 
     package init(_ settings: Settings) { self.settings = settings }
@@ -212,7 +212,7 @@ package struct CapacitySearch: Sendable {
         guard let broken else { return .atLeast(held) }
         let sure = self.sure(held, broken)
         return .found(
-            CapacityAnswer.Found(load: held, low: Swift.min(sure.low, held), high: Swift.max(sure.high, broken))
+            CapacityAnswer.Estimate(load: held, low: Swift.min(sure.low, held), high: Swift.max(sure.high, broken))
         )
     }
 }
@@ -238,7 +238,7 @@ extension CapacitySearch.Verdict {
 
 /// The result of a search.
 package enum CapacityAnswer: Hashable, Sendable {
-    package struct Found: Hashable, Sendable {
+    package struct Estimate: Hashable, Sendable {
         /// The largest load that held.
         package var load: Double
         /// All that was offered up to here held, each time; 0 where nothing did.
@@ -250,7 +250,7 @@ package enum CapacityAnswer: Hashable, Sendable {
         package var width: Double { (self.high - self.low) / self.load }
     }
 
-    case found(Found)
+    case found(Estimate)
     /// The largest load that was offered held; where the search is settled, that is the most that may be.
     case atLeast(Double)
     /// Not even the smallest one that was offered held.

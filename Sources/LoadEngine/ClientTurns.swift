@@ -5,39 +5,27 @@ import NIOCore
 /// Each kind of client has its share of the rate. Turns follow by arithmetic, like the rest of the plan: every shard,
 /// in every segment, computes its own.
 struct ClientTurns: Sendable {
-    private var operators: ShardSchedule?
-    private var listeners: ShardSchedule?
-    private let firstListener: Int
+    /// The turns of the operators and of the listeners, with the place of the first of them.
+    private var parts: [(schedule: ShardSchedule, first: Int)] = []
 
-    init(perSecond: Double, _ plan: LoadPlan, shard: Int, of shards: Int, firstListener: Int) {
-        func part(_ count: Int, row: Int? = nil) -> ShardSchedule? {
-            guard count > 0 else { return nil }
+    init(perSecond: Double, _ plan: LoadPlan, _ clients: ShardClients) {
+        let kinds: [(Int, Int?, Int)] = [(plan.operators, plan.row, 0), (plan.listeners, nil, clients.operators)]
+        for (count, row, first) in kinds where count > 0 {
             let rate = perSecond * Double(count) / Double(plan.clients)
             let schedule = OperationSchedule(pace: .rate(perSecond: rate), clients: count)
-            return ShardSchedule(schedule, shard: shard, of: shards, row: row)
+            self.parts.append((ShardSchedule(schedule, shard: clients.index, of: clients.shards, row: row), first))
         }
-        self.operators = part(plan.operators, row: plan.row)
-        self.listeners = part(plan.listeners)
-        self.firstListener = firstListener
     }
 
     /// When the next turn is due, since the load began.
-    var due: TimeAmount? {
-        switch (self.operators?.next?.due, self.listeners?.next?.due) {
-        case (let one?, let other?): min(one, other)
-        case (let one, let other): one ?? other
-        }
-    }
+    var due: TimeAmount? { self.parts.lazy.compactMap { $0.schedule.next?.due }.min() }
 
     /// The next turn that is due at that time since the load began: the client's place, and the due time.
     mutating func take(until elapsed: TimeAmount) -> (place: Int, due: TimeAmount)? {
-        if let turn = self.operators?.next, turn.due <= elapsed {
-            self.operators?.advance()
-            return (turn.position, turn.due)
-        }
-        if let turn = self.listeners?.next, turn.due <= elapsed {
-            self.listeners?.advance()
-            return (self.firstListener + turn.position, turn.due)
+        for part in self.parts.indices {
+            guard let turn = self.parts[part].schedule.next, turn.due <= elapsed else { continue }
+            self.parts[part].schedule.advance()
+            return (self.parts[part].first + turn.position, turn.due)
         }
         return nil
     }
@@ -46,14 +34,14 @@ struct ClientTurns: Sendable {
     ///
     /// - Returns: the number of skipped turns.
     mutating func skip(before elapsed: TimeAmount) -> UInt64 {
-        func skip(_ schedule: inout ShardSchedule?) -> UInt64 {
-            guard var moved = schedule, let due = moved.next?.due, due < elapsed else { return 0 }
-            let before = moved.passed
-            _ = moved.advance(before: elapsed)
-            schedule = moved
-            return moved.passed - before
+        var skipped: UInt64 = 0
+        for part in self.parts.indices {
+            guard let due = self.parts[part].schedule.next?.due, due < elapsed else { continue }
+            let before = self.parts[part].schedule.passed
+            _ = self.parts[part].schedule.advance(before: elapsed)
+            skipped += self.parts[part].schedule.passed - before
         }
-        return skip(&self.operators) + skip(&self.listeners)
+        return skipped
     }
 }
 

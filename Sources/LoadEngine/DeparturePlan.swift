@@ -11,7 +11,7 @@ package struct DeparturePlan: Hashable, Sendable {
         case churn
         case storm
         case offline
-        /// Absent by a turnout.
+        /// The plan has fewer clients present from then on.
         case inactive
 
         /// Whether the departed client stays away for a set time.
@@ -21,7 +21,7 @@ package struct DeparturePlan: Hashable, Sendable {
     package struct Churn: Hashable, Sendable {
         /// Over all clients together, evenly spaced; the clients take turns.
         package var perSecond: Double
-        /// Without a word to the server.
+        /// The clients close without a word to the server.
         package var cuts: Bool
 
         package init(perSecond: Double, cuts: Bool = false) {
@@ -32,18 +32,18 @@ package struct DeparturePlan: Hashable, Sendable {
     }
 
     package struct Storm: Hashable, Sendable {
-        /// Of all clients, 0 to 1.
+        /// The share of all clients, 0 to 1.
         package var share: Double
-        /// Since the load began.
+        /// The time since the load began.
         package var at: TimeAmount
         /// Within which they leave, evenly spaced; 0: all at once.
         ///
         /// No storm begins before the one in front of it is over.
         package var over: TimeAmount
         package var cuts: Bool
-        /// Of an absence: when the clients may return, since the load began, or at its end.
+        /// The clients stay absent until then, since the load began, or until its end.
         ///
-        /// An absence is of the listeners, if there are any. `nil`: all clients, which return as soon as the plan allows.
+        /// The listeners are absent, if there are any. `nil`: all clients leave, and return as soon as the plan allows.
         package var until: TimeAmount?
 
         package init(
@@ -65,11 +65,11 @@ package struct DeparturePlan: Hashable, Sendable {
 
     /// The number of clients present from then on: of the operators, or of the listeners if there are no operators.
     ///
-    /// The others are absent, and their operations are not offered. The smaller of two turnouts is a subset of the
-    /// larger. A turnout at the beginning of the load applies to the first connects too: an absent client connects when
-    /// it becomes present.
-    package struct Turnout: Hashable, Sendable {
-        /// Since the load began.
+    /// The others are absent, and their operations are not offered. The clients of the smaller of two attendances are
+    /// also in the larger. An attendance at the beginning of the load applies to the first connects too: an absent
+    /// client connects when it becomes present.
+    package struct Attendance: Hashable, Sendable {
+        /// The time since the load began.
         package var at: TimeAmount
         package var present: Int
 
@@ -80,23 +80,23 @@ package struct DeparturePlan: Hashable, Sendable {
     }
 
     package var churn: Churn?
-    /// In the order of their times.
+    /// The storms are in the order of their times.
     package var storms: [Storm]
-    /// In the order of their times; before the first, all clients are present.
-    package var turnouts: [Turnout]
-    /// Selects the victims of storms, and the clients present in turnouts.
+    /// The attendances are in the order of their times; before the first, all clients are present.
+    package var attendances: [Attendance]
+    /// Selects the victims of storms, and the clients present in attendances.
     package var seed: UInt64
 
-    package init(churn: Churn? = nil, storms: [Storm] = [], turnouts: [Turnout] = [], seed: UInt64 = 0) {
+    package init(churn: Churn? = nil, storms: [Storm] = [], attendances: [Attendance] = [], seed: UInt64 = 0) {
         self.churn = churn
         self.storms = storms.sorted { $0.at < $1.at }
-        self.turnouts = turnouts.sorted { $0.at < $1.at }
+        self.attendances = attendances.sorted { $0.at < $1.at }
         self.seed = seed
     }
 
-    package var isEmpty: Bool { self.churn == nil && self.storms.isEmpty && self.turnouts.isEmpty }
+    package var isEmpty: Bool { self.churn == nil && self.storms.isEmpty && self.attendances.isEmpty }
 
-    /// The clients present in a turnout of that size.
+    /// The clients present in an attendance of that size.
     package func present(_ count: Int, operators: Int, listeners: Int) -> StormVictims {
         // A seed that no storm has.
         StormVictims(count: count, of: 0..<(operators > 0 ? operators : listeners), seed: ~self.seed)
@@ -118,7 +118,7 @@ package struct StormVictims: Hashable, Sendable {
     private let first: Int
     private let clients: UInt64
     private let factor: UInt64
-    /// By which ``factor`` is undone.
+    /// The inverse undoes ``factor``.
     private let inverse: UInt64
     private let offset: UInt64
 

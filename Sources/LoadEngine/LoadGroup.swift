@@ -6,7 +6,7 @@ package import NIOCore
 package struct LoadGroup<Sample: Sendable>: Sendable {
     /// The same that the shards have.
     package var plan: LoadPlan
-    /// In the order of their numbers.
+    /// The shards are in the order of their numbers.
     package var shards: [any ShardControl<Sample>]
     /// Whether clients reconnect by themselves.
     package var reconnects: Bool
@@ -40,7 +40,7 @@ package struct GroupSample<Sample: Sendable>: Sendable {
 package struct GroupOutcome: Hashable, Sendable {
     /// Clients that came up, at first or later.
     package var up: Int
-    /// Of a group that had no connection, none left, or none of a kind of clients that its load needs.
+    /// The group had no connection, none left, or none of a kind of clients that its load needs.
     package var loss: StopReason?
 
     package init(up: Int, loss: StopReason? = nil) {

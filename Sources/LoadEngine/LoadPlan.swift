@@ -8,7 +8,7 @@ package struct LoadPlan: Sendable {
     package enum ConnectPace: Hashable, Sendable {
         /// Open loop: connect number k begins at k / rate, regardless of earlier connects.
         case rate(perSecond: Double)
-        /// As fast as they succeed, with this many in flight over all shards.
+        /// Connects begin as fast as they succeed, with this many in flight over all shards.
         case pending(Int)
     }
 
@@ -42,7 +42,7 @@ package struct LoadPlan: Sendable {
     package var closeGrace: TimeAmount
     /// Parts of the load with metrics of their own; none, or from the beginning of the load to its end, and no warm-up.
     package var stages: [Stage] = []
-    /// In closed loop: how long a client waits when it could send again.
+    /// How long a client of a closed loop waits when it could send again.
     package var think = TimeAmount.zero
     package var departures = DeparturePlan()
     /// Other actions of the clients during the load, one client after the other: the rate per second over all clients.
@@ -118,11 +118,11 @@ package struct LoadPlan: Sendable {
 /// the plan. A client never leaves its shard. If a plan has segments, every n-th shard belongs to this process, and the
 /// others to other processes.
 package struct ShardClients: Hashable, Sendable {
-    /// Among the shards of all segments.
+    /// The shard's number among those of all segments.
     package let index: Int
-    /// Of all segments, if they had as many event loops as this one.
+    /// The number of shards of all segments, if they had as many event loops as this one.
     package let shards: Int
-    /// Among those of this process.
+    /// The shard's number among those of this process.
     package let loop: Int
     package let operators: Int
     package let listeners: Int
@@ -131,7 +131,7 @@ package struct ShardClients: Hashable, Sendable {
     /// Operators of this shard in each row.
     package let perRow: Int
 
-    /// Of event loop `loop` among `loops` of this process.
+    /// Makes the clients of event loop `loop` among `loops` of this process.
     package init(_ plan: LoadPlan, shard loop: Int, of loops: Int) {
         precondition(plan.operators == 0 || plan.operators % plan.width == 0, "rows are whole")
         let index = plan.segment.index + plan.segment.count * loop

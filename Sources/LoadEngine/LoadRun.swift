@@ -106,7 +106,7 @@ package actor LoadRun<Observer: RunObserver> {
         case .stop(let reason):
             // Where a signal is the load's regular end, a second one is not.
             await self.endLoad(self.stop != nil && reason == .planned ? .interrupted : reason)
-        case .wind(let reason): if self.stop == nil { await self.endLoad(reason) }
+        case .endLoad(let reason): if self.stop == nil { await self.endLoad(reason) }
         case .abort:
             await self.endLoad(.interrupted)
             self.abort()

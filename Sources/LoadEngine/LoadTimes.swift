@@ -5,7 +5,7 @@ extension LoadPlan {
     ///
     /// Stages follow each other from the beginning of the load to its end.
     package struct Stage: Hashable, Sendable {
-        /// Since the load began.
+        /// The time since the load began.
         package var start: TimeAmount
         package var end: TimeAmount
         /// A warm-up is not.
@@ -49,7 +49,7 @@ package struct LoadTimes: Sendable {
 /// When the stages of a load began, or will.
 final class StageTimes: Sendable {
     private let starts: [NIODeadline]
-    /// Only on its shard's loop, as all of this.
+    /// The end is read and written on the shard's loop, as all of this.
     private nonisolated(unsafe) var end: NIODeadline
 
     /// `nil` without stages.
@@ -73,7 +73,7 @@ final class StageTimes: Sendable {
 
 // The stages of a shard's load.
 extension Shard {
-    /// For the workload, which keeps a copy of it where it records.
+    /// The times of the load; the workload keeps a copy where it records.
     package var times: LoadTimes { LoadTimes(measured: self.measured, stages: self.stageTimes) }
 
     /// Notifies the workload of every stage that has begun by `now`.

@@ -193,7 +193,7 @@ package struct ShardSchedule: Sendable {
     /// Rows of operations before ``position``.
     private var round: UInt64 = 0
     private var position = 0
-    /// Of the operation at ``position`` in ``round``.
+    /// The due time of the operation at ``position`` in ``round``.
     private var times: DueTimes
 
     /// - Parameters:

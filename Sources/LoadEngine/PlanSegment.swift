@@ -5,7 +5,7 @@
 /// their clients come from the plan, which is the same in all segments. Each segment has the times, numbers and shares
 /// that its clients would have in a single process. So rates, limits, storms and churn add up to the plan's.
 package struct PlanSegment: Hashable, Sendable {
-    /// From 0.
+    /// The segment's number, from 0.
     package let index: Int
     package let count: Int
 

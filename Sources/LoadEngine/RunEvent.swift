@@ -17,7 +17,7 @@ package enum StopReason: Hashable, Sendable {
     /// A threshold that aborts was broken.
     case thresholdBroken
     case everyConnectFailed
-    /// Of a load with operators and listeners, no operator came up, or no listener.
+    /// No operator of a load with operators and listeners came up, or no listener.
     case everyOperatorFailed
     case everyListenerFailed
     case everyConnectionLost
@@ -32,13 +32,12 @@ package enum RunEvent: Hashable, Sendable {
     /// The other processes are ready too: the load begins then.
     case begin(at: NIODeadline)
     case stop(StopReason)
-    /// The same, but a drain goes on.
-    case wind(StopReason)
+    /// The same, but a drain that is under way goes on.
+    case endLoad(StopReason)
     /// The second signal: close everything now.
     case abort
 }
 
-/// An observer of a run in progress.
 package protocol RunObserver<Sample>: Sendable {
     associatedtype Sample: Sendable
 
@@ -109,7 +108,6 @@ package protocol RunClock: Sendable {
     func wake(at time: NIODeadline, _ body: @escaping @Sendable () -> Void)
 }
 
-/// The clock of this host.
 package struct SystemRunClock: RunClock {
     package init() {}
 

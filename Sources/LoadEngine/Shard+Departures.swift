@@ -11,16 +11,16 @@ struct ShardDepartures: Sendable {
     var nextRank = 0
     /// Clients without connection, in the order of their return, and the earliest time of it.
     var waiting: [(place: Int32, since: NIODeadline)] = []
-    /// For clients that are disconnecting: the earliest time of their return, if it is later.
+    /// The earliest return of clients that are disconnecting, by place, if it is later.
     var absences: [Int32: NIODeadline] = [:]
     var head = 0
     /// The earliest time of the next return, at the plan's connect rate.
     var clock = NIODeadline.distantPast
-    /// Of those that came back in a row at that rate: when the first was due.
+    /// The due time of the first of those that came back in a row at that rate.
     var rowBegan = NIODeadline.distantPast
     /// Coming back at this moment.
     var pending = 0
-    var nextTurnout = 0
+    var nextAttendance = 0
     /// Clients that became connected after they were made absent.
     var stragglers: [Int32] = []
 
@@ -100,7 +100,7 @@ extension Shard {
 
     /// With the load every absence ends.
     func endAbsences() {
-        self.endTurnouts()
+        self.endAttendances()
         guard let departures = self.departures else { return }
         self.departures?.absences.removeAll()
         let now = self.context.now
@@ -147,7 +147,7 @@ extension Shard {
     /// A client's return has ended, in success or failure.
     package func returnEnded(_ place: Int) {
         guard self.paces[place].isReturning else { return }
-        if !self.paces[place].isUp { self.lastGone = (self.context.now, false) }
+        if !self.paces[place].isUp { (self.counted.lastGone, self.counted.lastIsAbsent) = (self.context.now, false) }
         self.paces[place].isReturning = false
         self.departures?.pending -= 1
         if self.waitsToReturn > 0 { self.wake(at: self.context.now) }
@@ -166,7 +166,7 @@ extension Shard {
         let now = self.context.eventLoop.now
         return departures.absences.values.contains { $0 > now }
             || departures.waiting[departures.head...].contains { $0.since > now }
-            || self.nextTurnout != nil && self.presence.contains(where: \.isAbsent)
+            || self.nextAttendance != nil && self.presence.contains(where: \.isAbsent)
     }
 
     var waitsToReturn: Int { self.departures.map { $0.waiting.count - $0.head } ?? 0 }
@@ -216,6 +216,6 @@ extension Shard {
         let planned = Double((due - began).nanoseconds)
         // A runnable thread may wait this long, whatever the rate.
         let taken = Double((self.context.refresh() - began - .milliseconds(20)).nanoseconds)
-        if taken > planned { self.returnShare = min(self.returnShare, planned / taken) }
+        if taken > planned { self.counted.returnShare = min(self.counted.returnShare, planned / taken) }
     }
 }

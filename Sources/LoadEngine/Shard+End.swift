@@ -18,6 +18,19 @@ extension Shard {
     /// Whether nothing of the client is open.
     func isQuiet(_ place: Int) -> Bool { self.owed(place) == 0 && self.work?.isIdle(place) ?? true }
 
+    /// When the first operation became due that the client owes; `nil` without one, and in closed loop.
+    package func oldestOwed(_ place: Int) -> NIODeadline? {
+        guard self.clients.isOperator(place), self.owed(place) > 0 else { return nil }
+        if let schedule = self.schedule?.schedule {
+            return self.batch(place, of: schedule, first: self.paces[place].sent, count: 1).firstDue
+        }
+        guard let streams = self.streams else { return nil }
+        return (0..<streams.schedule.streams).filter { streams.owed(place, $0) > 0 }.map { stream in
+            let schedule = streams.schedule.schedule(of: stream)
+            return self.batch(place, of: schedule, first: streams.first(place, stream), count: 1).firstDue
+        }.min()
+    }
+
     func giveUp(_ place: Int) {
         guard self.clients.isOperator(place) else { return }
         let owed = self.owed(place)
@@ -54,7 +67,7 @@ extension Shard {
         }
     }
 
-    /// In the drain: a client is away, and comes back by itself.
+    /// Whether a client is away in the drain, and comes back by itself.
     private var awaitsReturn: Bool {
         self.phase == .draining
             && (0..<self.clients.count).contains { place in
@@ -77,62 +90,52 @@ extension Shard {
         let isClosed = self.plan.pace == .closed
         var waiting = self.isWaiting || self.readyHead < self.ready.count
         if !isClosed, self.phase == .loading, self.worstLag > .milliseconds(1) { waiting = true }
-        return ShardFacts(
-            shard: self.clients.loop,
-            isLoading: self.phase == .loading,
-            live: self.live,
-            lastGone: self.lastGone.at,
-            lastIsAbsent: self.lastGone.isAbsence,
-            awaitsAbsentees: self.live == 0 && self.awaitsAbsentees,
-            settled: self.settled,
-            failedOperators: self.failedOperators,
-            failedListeners: self.failedListeners,
-            everUp: self.everUp,
-            connectsBegun: self.connectsBegun,
-            lastConnectBegun: self.lastConnectBegun,
-            offered: self.offered,
-            late: self.late,
-            workWaited: waiting,
-            worstLag: self.worstLag,
-            returnShare: self.returnShare,
-            isQuiet: self.isQuiet,
-            awaitsReturn: self.awaitsReturn,
-            balance: self.work?.balance ?? DeliveryBalance()
-        )
+        var facts = self.counted
+        facts.isLoading = self.phase == .loading
+        facts.live = self.live
+        facts.awaitsAbsentees = self.live == 0 && self.awaitsAbsentees
+        facts.offered = self.offered
+        facts.late = self.late
+        facts.workWaited = waiting
+        facts.worstLag = self.worstLag
+        facts.isQuiet = self.isQuiet
+        facts.awaitsReturn = self.awaitsReturn
+        facts.balance = self.work?.balance ?? DeliveryBalance()
+        return facts
     }
 }
 
 /// A shard's state at one moment, for the run's own eyes.
 package struct ShardFacts: Hashable, Sendable {
     package var shard: Int
-    package var isLoading: Bool
-    package var live: Int
+    package var isLoading = false
+    package var live = 0
     /// When the last connection was lost, or a return failed.
-    package var lastGone: NIODeadline
+    package var lastGone = NIODeadline.distantPast
     /// Its client is away by plan, for a time.
-    package var lastIsAbsent: Bool
+    package var lastIsAbsent = false
     /// No client is connected, and some of them are absent by plan.
-    package var awaitsAbsentees: Bool
-    package var settled: Int
+    package var awaitsAbsentees = false
+    package var settled = 0
     /// Clients that did not come up at first.
-    package var failedOperators: Int
-    package var failedListeners: Int
-    /// Clients that were up at some time.
-    package var everUp: Int
-    package var connectsBegun: Int
-    package var lastConnectBegun: NIODeadline
-    package var offered: UInt64
-    package var late: UInt64
+    package var failedOperators = 0
+    package var failedListeners = 0
+    /// Clients that were up at some time, also those that a later stage brings.
+    package var everUp = 0
+    package var connectsBegun = 0
+    package var lastConnectBegun = NIODeadline.distantPast
+    package var offered: UInt64 = 0
+    package var late: UInt64 = 0
     /// Whether clients that could send had to wait for the loop since the last look.
-    package var workWaited: Bool
-    package var worstLag: TimeAmount
+    package var workWaited = false
+    package var worstLag = TimeAmount.zero
     /// The lowest share of the plan's connect rate that returning clients kept; 1 if none was late.
-    package var returnShare: Double
-    /// In the drain, of operators that receive as well: all have sent what was due, and have their answers.
-    package var isQuiet: Bool
-    /// In the drain: a client that is away comes back by itself, and its messages with it.
-    package var awaitsReturn: Bool
-    package var balance: DeliveryBalance
+    package var returnShare = 1.0
+    /// Operators that receive as well have sent what was due in the drain, and have their answers.
+    package var isQuiet = false
+    /// A client that is away in the drain comes back by itself, and its messages with it.
+    package var awaitsReturn = false
+    package var balance = DeliveryBalance()
 }
 
 extension [ShardFacts] {

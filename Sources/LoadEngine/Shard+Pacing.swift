@@ -28,7 +28,7 @@ extension Shard {
             if self.hasBegun, now < self.loadEnd ?? .distantFuture { want(self.departWhatIsDue(now)) }
             if self.hasBegun, now < self.loadEnd ?? .distantFuture { want(self.giveTurns(now)) }
             self.becomeDue(before: min(now + .nanoseconds(1), self.loadEnd ?? .distantFuture))
-            want(self.nextTurnout)
+            want(self.nextAttendance)
             if let end = self.loadEnd, now >= end {
                 self.endLoad(at: end)
             } else {
@@ -52,7 +52,7 @@ extension Shard {
 
     /// Counts every operation due before `end` as offered, for the clients present at its time.
     func becomeDue(before end: NIODeadline) {
-        if !self.presence.isEmpty { self.turnOut(before: end) }
+        if !self.presence.isEmpty { self.applyAttendances(before: end) }
         self.offerWhatIsDue(before: end)
     }
 
@@ -127,8 +127,8 @@ extension Shard {
         let place = self.connectPlace(self.nextConnect)
         self.nextConnect += 1
         self.pendingConnects += 1
-        self.connectsBegun += 1
-        self.lastConnectBegun = self.context.refresh()
+        self.counted.connectsBegun += 1
+        self.counted.lastConnectBegun = self.context.refresh()
         work.connect(place, due: due)
     }
 

@@ -1,4 +1,3 @@
-import LoopContext
 import NIOCore
 
 /// Clients of a closed loop that think before they send again: first come, first served, for all think equally long.

@@ -45,8 +45,6 @@ package final class Shard<Work: ShardWork> {
     package var offered: UInt64 { self.offeredCount }
     /// Operations sent, or given up, over a second after their client could send them.
     package internal(set) var late: UInt64 = 0
-    package internal(set) var connectsBegun = 0
-    package internal(set) var lastConnectBegun = NIODeadline.distantPast
     package internal(set) var measured = NIODeadline.distantFuture..<NIODeadline.distantFuture
     /// The workload, given once, before anything starts.
     package var work: Work? {
@@ -67,9 +65,9 @@ package final class Shard<Work: ShardWork> {
     var ready: [Int32] = []
     var readyHead = 0
     var pumpIsScheduled = false
-    /// Only of an open loop without streams.
+    /// The schedule of an open loop without streams.
     var schedule: ShardSchedule?
-    /// Only of a plan with streams.
+    /// The schedules of a plan with streams.
     var streams: ShardStreams?
     var origin = NIODeadline.distantFuture
     /// When operations begin to become due; the distant future until that is known.
@@ -79,13 +77,9 @@ package final class Shard<Work: ShardWork> {
     var loadEnd: NIODeadline?
     /// When the drain ended: for its time, or since nothing more was to come.
     package internal(set) var drainEnded: NIODeadline?
-    var settled = 0
+    /// The facts that are counted as they happen; ``facts`` adds the others.
+    var counted: ShardFacts
     var wentUp = 0
-    /// Clients that did not come up at first.
-    var failedOperators = 0
-    var failedListeners = 0
-    /// Clients that were up at some time, also those that a later stage brings.
-    var everUp = 0
     var spentOperators = 0
     var openOperators: Int
     var operatorsMayFinish: Bool
@@ -99,15 +93,11 @@ package final class Shard<Work: ShardWork> {
     var listenersMayFinish = false
     var departures: ShardDepartures?
     var turns: ClientTurns?
-    /// When the last connection was lost or a return failed, and whether that client is absent by plan.
-    var lastGone = (at: NIODeadline.distantPast, isAbsence: false)
-    /// The lowest share of the plan's connect rate that returning clients kept.
-    package internal(set) var returnShare = 1.0
     var isWaiting = false
     var isMeasuring = false
     var stageTimes: StageTimes?
     var nextStage = 0
-    /// Only where clients think.
+    /// The clients that think, in a plan in which they do.
     var thinkers: Thinkers?
     var worstLag = TimeAmount.zero
 
@@ -121,10 +111,11 @@ package final class Shard<Work: ShardWork> {
         self.context = context
         self.plan = plan
         self.clients = ShardClients(plan, shard: index, of: shards)
+        self.counted = ShardFacts(shard: self.clients.loop)
         self.report = report
         self.paces = .allocate(capacity: self.clients.count)
         self.paces.initialize(repeating: ClientPace())
-        self.presence = .allocate(capacity: plan.departures.turnouts.isEmpty ? 0 : self.clients.count)
+        self.presence = .allocate(capacity: plan.departures.attendances.isEmpty ? 0 : self.clients.count)
         self.presence.initialize(repeating: Presence())
         self.openOperators = self.clients.operators
         self.openClients = self.clients.count
@@ -133,20 +124,10 @@ package final class Shard<Work: ShardWork> {
             self.schedule = ShardSchedule(schedule, shard: self.clients.index, of: self.clients.shards, row: plan.row)
         }
         self.streams = ShardStreams(plan, self.clients)
-        let (clients, plan) = (self.clients, plan)
-        func turns(_ perSecond: Double?) -> ClientTurns? {
-            perSecond.map { rate in
-                ClientTurns(
-                    perSecond: rate,
-                    plan,
-                    shard: clients.index,
-                    of: clients.shards,
-                    firstListener: clients.operators
-                )
-            }
-        }
-        self.departures = ShardDepartures(plan, churn: turns(plan.departures.churn?.perSecond))
-        self.turns = turns(plan.turns)
+        let clients = self.clients
+        let churn = plan.departures.churn.map { ClientTurns(perSecond: $0.perSecond, plan, clients) }
+        self.departures = ShardDepartures(plan, churn: churn)
+        self.turns = plan.turns.map { ClientTurns(perSecond: $0, plan, clients) }
         if plan.pace == .closed, plan.think > .zero { self.thinkers = Thinkers(clients: self.clients.operators) }
         self.operatorsMayFinish = !plan.operatorsListen
         self.parkAbsentees()
@@ -259,16 +240,16 @@ package final class Shard<Work: ShardWork> {
         self.returnEnded(place)
         if !self.paces[place].isSettled {
             self.paces[place].isSettled = true
-            self.settled += 1
+            self.counted.settled += 1
             self.pendingConnects -= 1
             if up {
                 self.wentUp += 1
             } else if self.clients.isOperator(place) {
-                self.failedOperators += 1
+                self.counted.failedOperators += 1
             } else {
-                self.failedListeners += 1
+                self.counted.failedListeners += 1
             }
-            if self.settled == self.clients.count {
+            if self.counted.settled == self.clients.count {
                 self.report(.settled(shard: self.clients.loop, up: self.wentUp))
             }
             // Returning clients share the limit of pending connects with new ones.
@@ -282,7 +263,7 @@ package final class Shard<Work: ShardWork> {
     /// The client is connected, and may operate from `now` on.
     package func up(_ place: Int, at now: NIODeadline) {
         self.paces[place].isUp = true
-        if !self.paces[place].hasBeenUp { self.everUp += 1 }
+        if !self.paces[place].hasBeenUp { self.counted.everUp += 1 }
         self.paces[place].hasBeenUp = true
         self.paces[place].isGone = false
         self.live += 1
@@ -299,7 +280,7 @@ package final class Shard<Work: ShardWork> {
 
     func handleLoss(_ place: Int, returns: Bool, isAbsence: Bool) {
         guard self.paces[place].isUp else { return }
-        self.lastGone = (self.context.now, isAbsence)
+        (self.counted.lastGone, self.counted.lastIsAbsent) = (self.context.now, isAbsence)
         self.paces[place].isUp = false
         self.paces[place].isGone = !returns
         self.live -= 1
@@ -315,12 +296,18 @@ package final class Shard<Work: ShardWork> {
 
     /// The client could not send, and now it can.
     package func markAble(_ place: Int, at now: NIODeadline) {
+        if self.isAble(place, at: now) { self.markReady(place) }
+    }
+
+    /// Notes since when the client can send; whether it may send at once.
+    @inline(__always)
+    private func isAble(_ place: Int, at now: NIODeadline) -> Bool {
         // Sending begins with the load, at the earliest.
         self.paces[place].ableSince = self.phase == .loading ? max(now, self.origin) : now
         switch self.phase {
-        case .loading: if !self.thinks(place, from: now) { self.markReady(place) }
-        case .draining: if !self.checkDrained(place), self.owed(place) > 0 { self.markReady(place) }
-        case .idle, .connecting, .finished: break
+        case .loading: return !self.thinks(place, from: now)
+        case .draining: return !self.checkDrained(place) && self.owed(place) > 0
+        case .idle, .connecting, .finished: return false
         }
     }
 
@@ -353,15 +340,8 @@ package final class Shard<Work: ShardWork> {
     /// The same, for a workload that has just read the client's acknowledgements: what is due leaves at once, in
     /// one write with the answers.
     package func markAbleInTurn(_ place: Int, at now: NIODeadline) {
-        // Sending begins with the load, at the earliest.
-        self.paces[place].ableSince = self.phase == .loading ? max(now, self.origin) : now
-        switch self.phase {
-        case .loading:
-            if self.thinks(place, from: now) { return }
-            if self.hasBegun { self.sendWhatIsDue(place) } else { self.markReady(place) }
-        case .draining: if !self.checkDrained(place), self.owed(place) > 0 { self.sendWhatIsDue(place) }
-        case .idle, .connecting, .finished: break
-        }
+        guard self.isAble(place, at: now) else { return }
+        if self.hasBegun || self.phase == .draining { self.sendWhatIsDue(place) } else { self.markReady(place) }
     }
 
     package var isDraining: Bool { self.phase == .draining }

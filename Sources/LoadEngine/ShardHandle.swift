@@ -1,7 +1,6 @@
 import LoopContext
 package import NIOCore
 
-/// Orders from the run to a shard.
 package enum ShardOrder: Hashable, Sendable {
     case startConnecting(at: NIODeadline)
     case startLoad(at: NIODeadline)
@@ -32,7 +31,7 @@ package struct ShardHandle<Work: ShardWork>: Sendable {
     private let eventLoop: any EventLoop
     private let shard: NIOLoopBound<Shard<Work>>
 
-    /// On the shard's event loop.
+    /// Makes the handle on the shard's event loop.
     package init(_ shard: Shard<Work>) {
         self.eventLoop = shard.context.eventLoop
         self.shard = NIOLoopBound(shard, eventLoop: shard.context.eventLoop)

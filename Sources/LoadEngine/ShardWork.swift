@@ -140,7 +140,7 @@ package struct OperationBatch: Sendable {
     package struct StreamOperation: Hashable, Sendable {
         package let due: NIODeadline
         package let stream: Int
-        /// Among its client's operations of the stream, from 0.
+        /// The number among its client's operations of the stream, from 0.
         package let number: UInt64
 
         package init(due: NIODeadline, stream: Int, number: UInt64) {

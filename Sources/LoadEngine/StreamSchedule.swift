@@ -54,7 +54,7 @@ extension LoadPlan {
 
 /// The part of a plan's streams that one shard carries out, in due order.
 ///
-/// Of the operations due at one time, those of the first stream come first.
+/// The operations of the first stream come first where several are due at one time.
 package struct StreamSchedule: Sendable {
     /// One for each stream.
     private var parts: [ShardSchedule]

@@ -63,4 +63,7 @@ package final class CallWaiter<Value: Sendable, Failure: Error>: Sendable {
         continuation?.resume(returning: outcome)
         return isFirst
     }
+
+    /// Ends the wait with an error; the first end counts.
+    package func fail(_ error: Failure) { self.complete(.failure(error)) }
 }

@@ -125,8 +125,6 @@ package final class LoopTimers {
 
     package func cancel(_ id: TimerID) { self.wheel.cancel(id) }
 
-    package func isScheduled(_ id: TimerID) -> Bool { self.wheel.isScheduled(id) }
-
     // MARK: Pacing
 
     /// Sets the loop's pacing source.

@@ -19,7 +19,6 @@ package final class TakeQueue<Element: Sendable, Notes: Sendable>: Sendable {
         fileprivate var nextReader: UInt64 = 0
         fileprivate var isFinished = false
 
-        /// Elements that wait.
         package var count: Int { self.elements.count }
 
         fileprivate mutating func append(_ element: Element, size: Int) {

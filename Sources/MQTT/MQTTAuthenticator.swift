@@ -79,7 +79,6 @@ package struct MQTTAuthenticator {
         return .done
     }
 
-    /// Checks the CONNACK that accepts.
     package mutating func received(_ connack: ConnAck) -> Action {
         guard connack.properties.authenticationMethod == self.method else {
             return .violation("CONNACK with another method than CONNECT ([MQTT-4.12.0-5])")

@@ -113,7 +113,6 @@ package enum AbandonReason: Hashable, Sendable {
     case connectionLost(timedOutBefore: Bool)
 }
 
-/// The reason why a connection ended.
 package enum ConnectionEnd: Hashable, Sendable {
     /// The peer answered our DISCONNECT and FIN with its FIN.
     case answered
@@ -123,7 +122,6 @@ package enum ConnectionEnd: Hashable, Sendable {
     case notAuthenticated(SASLError)
     /// The server resumed a session that this side does not hold, from an earlier client of this identifier.
     case sessionKept
-    /// No CONNACK in time.
     case connackTimedOut
     /// No PINGRESP in time.
     case pingTimedOut

@@ -24,7 +24,7 @@ public enum QoS: UInt8, Comparable, Hashable, Sendable, CaseIterable {
     /// Acknowledged in two steps: it arrives once.
     case exactlyOnce
 
-    /// By how hard they try.
+    /// Orders by how hard they try.
     @inlinable
     public static func < (left: QoS, right: QoS) -> Bool { left.rawValue < right.rawValue }
 }
@@ -41,7 +41,7 @@ public struct PacketID: RawRepresentable, Hashable, Sendable, ExpressibleByInteg
         self.rawValue = rawValue
     }
 
-    /// For constants; 0 ends the program.
+    /// Makes a constant; 0 ends the program.
     public init(integerLiteral value: UInt16) {
         precondition(value != 0, "a packet identifier is never 0")
         self.rawValue = value

@@ -6,7 +6,7 @@ package import NIOCore
 public struct Will: Hashable, Sendable {
     /// A topic name, without wildcards.
     public var topic: String
-    /// At most 65,535 bytes.
+    /// The message, at most 65,535 bytes.
     public var payload: [UInt8]
     /// How hard the delivery is tried.
     public var qos: QoS

@@ -18,7 +18,7 @@ public struct PacketDecoder: ~Copyable {
         case server
     }
 
-    /// Of a server: 3.1.1 until protocol name and level of a CONNECT have come.
+    /// The version of the connection; a server has 3.1.1 until protocol name and level of a CONNECT have come.
     @usableFromInline
     package internal(set) var version: ProtocolVersion
     /// The largest packet, fixed header included; larger ones are refused when their length is known.
@@ -62,13 +62,13 @@ public struct PacketDecoder: ~Copyable {
         self.awaitsConnect = self.isServer
     }
 
-    /// Of a connection: CONNECT or CONNACK has to come before larger packets are taken.
+    /// The decoder of a connection: CONNECT or CONNACK has to come before larger packets are taken.
     package init(connection role: Role, maximumPacketSize: Int) {
         self.init(role: role, maximumPacketSize: min(maximumPacketSize, Self.firstMaximum))
         self.laterMaximum = maximumPacketSize
     }
 
-    /// From here on the connection's own limit holds.
+    /// The connection's own limit holds from here on.
     package mutating func takesLarger() { self.maximumPacketSize = max(self.maximumPacketSize, self.laterMaximum) }
 
     /// Whether all bytes so far were whole packets.

@@ -21,9 +21,6 @@ extension PacketProblem: CustomStringConvertible {
         case .noLocalOnShared: "a shared subscription has no No Local"
         case .optionsBeforeVersion5: "MQTT 3 has no options of subscriptions but QoS"
         case .propertiesBeforeVersion5: "MQTT 3 has no properties"
-        case .reasonBeforeVersion5: "a DISCONNECT of MQTT 3 has no reason"
-        case .reason(let code): "the packet has no reason \(code.name)"
-        case .sessionExpiryFromZero: "a session that was to end with the connection cannot be given a longer life"
         case .properties(let error): "the server would refuse the properties: \(error)"
         case .tooLarge(let size, let limit): "the packet has \(size) bytes, and \(limit) are the most"
         }

@@ -28,12 +28,6 @@ package enum PacketProblem: Error, Hashable, Sendable {
     case optionsBeforeVersion5
     /// Properties in a 3.x packet.
     case propertiesBeforeVersion5
-    /// A reason in a DISCONNECT before 5.0, where it is empty.
-    case reasonBeforeVersion5
-    /// A reason that this packet does not have in this direction (§2.4).
-    case reason(ReasonCode)
-    /// A session expiry interval in DISCONNECT, although CONNECT had 0 (§3.14.2.2.2).
-    case sessionExpiryFromZero
     /// The error that the other side's decoder would report for the properties.
     case properties(DecodeError)
     /// A remaining length over 268,435,455, or more than the server takes [MQTT-3.2.2-15].
@@ -163,31 +157,6 @@ extension Unsubscribe {
             }
         }
         return self.properties.problem(in: .unsubscribe, as: version)
-    }
-}
-
-extension Disconnect {
-    /// The first rule that this packet breaks, if it breaks one.
-    ///
-    /// - Parameters:
-    ///   - version: of the connection.
-    ///   - toServer: whether a client sends it.
-    ///   - sessionExpiry: of the CONNECT; an interval of 0 cannot be made longer (§3.14.2.2.2).
-    /// - Returns: the problem.
-    package func problem(
-        as version: ProtocolVersion,
-        toServer: Bool = true,
-        sessionExpiry: UInt32 = 0
-    ) -> PacketProblem? {
-        if version != .v5 {
-            if !self.properties.isEmpty { return .propertiesBeforeVersion5 }
-            return self.reason == .normalDisconnection ? nil : .reasonBeforeVersion5
-        }
-        guard self.reason.isAllowed(in: .disconnect, toServer: toServer) else { return .reason(self.reason) }
-        if sessionExpiry == 0, let expiry = self.properties.sessionExpiryInterval, expiry > 0 {
-            return .sessionExpiryFromZero
-        }
-        return self.properties.problem(in: toServer ? .disconnectToServer : .disconnectToClient, as: version)
     }
 }
 

@@ -57,37 +57,11 @@ public enum PropertyID: UInt8, Hashable, Sendable, CaseIterable {
     /// Whether the server takes shared subscriptions (§3.2.2.3.13).
     case sharedSubscriptionAvailable = 0x2A
 
-    /// The words of the standard.
+    /// The words of the standard, which are those of the case.
     package var name: String {
-        switch self {
-        case .payloadFormatIndicator: "Payload Format Indicator"
-        case .messageExpiryInterval: "Message Expiry Interval"
-        case .contentType: "Content Type"
-        case .responseTopic: "Response Topic"
-        case .correlationData: "Correlation Data"
-        case .subscriptionIdentifier: "Subscription Identifier"
-        case .sessionExpiryInterval: "Session Expiry Interval"
-        case .assignedClientIdentifier: "Assigned Client Identifier"
-        case .serverKeepAlive: "Server Keep Alive"
-        case .authenticationMethod: "Authentication Method"
-        case .authenticationData: "Authentication Data"
-        case .requestProblemInformation: "Request Problem Information"
-        case .willDelayInterval: "Will Delay Interval"
-        case .requestResponseInformation: "Request Response Information"
-        case .responseInformation: "Response Information"
-        case .serverReference: "Server Reference"
-        case .reasonString: "Reason String"
-        case .receiveMaximum: "Receive Maximum"
-        case .topicAliasMaximum: "Topic Alias Maximum"
-        case .topicAlias: "Topic Alias"
-        case .maximumQoS: "Maximum QoS"
-        case .retainAvailable: "Retain Available"
-        case .userProperty: "User Property"
-        case .maximumPacketSize: "Maximum Packet Size"
-        case .wildcardSubscriptionAvailable: "Wildcard Subscription Available"
-        case .subscriptionIdentifierAvailable: "Subscription Identifier Available"
-        case .sharedSubscriptionAvailable: "Shared Subscription Available"
-        }
+        guard self != .maximumQoS else { return "Maximum QoS" }
+        let words = "\(self)".map { $0.isUppercase ? " \($0)" : "\($0)" }.joined()
+        return words.prefix(1).uppercased() + words.dropFirst()
     }
 
     /// The place of this property in a set of properties; the largest identifier is 0x2A.

@@ -20,7 +20,7 @@ struct PublishShape {
     var size = 0
     @usableFromInline
     var topicOffset = 0
-    /// Never 0 once learned.
+    /// Bytes of the topic, never 0 once learned.
     @usableFromInline
     var topicCount = 0
     /// Bytes between topic and payload: two for a packet identifier, one for an empty property length.

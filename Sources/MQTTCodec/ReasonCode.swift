@@ -2,7 +2,7 @@
 ///
 /// Spec: MQTT 5.0 §2.4, table 2-6.
 public enum ReasonCode: UInt8, Hashable, Sendable, CaseIterable {
-    /// Of DISCONNECT also ``normalDisconnection``, of SUBACK ``grantedQoS0``.
+    /// Success; a DISCONNECT calls it ``normalDisconnection``, and a SUBACK ``grantedQoS0``.
     case success = 0x00
     /// Granted QoS 1.
     case grantedQoS1 = 0x01

@@ -6,9 +6,9 @@ package import NIOCore
 public struct Subscription: Hashable, Sendable {
     /// When the server sends the retained messages.
     public enum RetainHandling: UInt8, Hashable, Sendable, CaseIterable {
-        /// With each SUBSCRIBE.
+        /// The server sends them with each SUBSCRIBE.
         case send = 0
-        /// With a SUBSCRIBE that makes the subscription, not with one that replaces it.
+        /// The server sends them with a SUBSCRIBE that makes the subscription, not with one that replaces it.
         case sendIfNew
         /// Never.
         case doNotSend

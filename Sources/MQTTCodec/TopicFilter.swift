@@ -2,9 +2,9 @@
 ///
 /// Spec: MQTT 5.0 §4.7, §4.8.2.
 public enum TopicError: Error, Hashable, Sendable {
-    /// At least one character [MQTT-4.7.3-1].
+    /// A filter has at least one character [MQTT-4.7.3-1].
     case empty
-    /// At most 65,535 bytes of UTF-8 [MQTT-4.7.3-3].
+    /// A filter has at most 65,535 bytes of UTF-8 [MQTT-4.7.3-3].
     case tooLong(Int)
     /// U+0000 [MQTT-4.7.3-2].
     case nullCharacter
@@ -77,7 +77,7 @@ public struct TopicFilter: Hashable, Sendable {
         self.bytes = Array(self.filter.utf8)
     }
 
-    /// From the left to the right.
+    /// The levels from the left to the right.
     public var levels: [Level] {
         self.bytes.split(separator: ASCII.slash, omittingEmptySubsequences: false).map { level in
             switch level {
@@ -128,7 +128,7 @@ public struct TopicFilter: Hashable, Sendable {
         return leftShare.utf8.elementsEqual(rightShare.utf8)
     }
 
-    /// By the bytes of ``filter``.
+    /// Hashes the bytes of ``filter``.
     public func hash(into hasher: inout Hasher) { hasher.combine(self.bytes) }
 }
 

@@ -104,7 +104,6 @@ package struct StoreFile: Sendable {
 
     // MARK: - Errors
 
-    /// The store error for an error of the database.
     func error(_ error: any Error) -> MQTTStoreError {
         if let known = error as? MQTTStoreError { return known }
         guard let error = error as? DatabaseError else { return .failed(path: self.path, reason: "\(error)") }

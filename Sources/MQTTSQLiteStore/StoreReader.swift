@@ -19,7 +19,6 @@ struct StoreReader {
         return try Int64.fetchOne(statement, arguments: [client])
     }
 
-    /// The clients of which something is kept.
     func clients() throws -> [String] {
         let sql = """
             SELECT name FROM client WHERE EXISTS (SELECT 1 FROM outbound WHERE client = client.id)

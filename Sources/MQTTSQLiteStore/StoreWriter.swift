@@ -22,7 +22,7 @@ struct StoreAccounts: Sendable {
 struct StoreWriter {
     private let database: Database
     private let file: StoreFile
-    /// Of the clients met in this transaction; they count when it is through.
+    /// The clients met in this transaction; they count when it is through.
     private var accounts: [Data: StoreAccounts.Account] = [:]
     private let insertOutbound: Statement
     private let insertInbound: Statement

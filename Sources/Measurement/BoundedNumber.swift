@@ -7,3 +7,10 @@ extension FixedWidthInteger {
         self = value.isNaN ? 0 : Self(clamping: Int64(Swift.min(Swift.max(value, -9e15), 9e15)))
     }
 }
+
+extension UInt64 {
+    /// Adds one of any number of counts of a file; the sum stays at most 2⁵³.
+    package mutating func add(bounded count: UInt64) {
+        self = Swift.min(Swift.min(self, 1 << 53) + Swift.min(count, 1 << 53), 1 << 53)
+    }
+}

@@ -33,4 +33,10 @@ extension StringProtocol {
     package var stableHash: UInt64 {
         self.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }
+
+    /// The same in 16 hexadecimal digits.
+    package var stableHex: String {
+        let digits = String(self.stableHash, radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
+    }
 }

@@ -1,15 +1,15 @@
-import Charts
 package import Measurement
 package import Report
 
 /// `report.html` of one run.
 package struct RunPage {
     let record: RunRecord
-    /// Without the metrics of single stages.
+    /// The record without the metrics of single stages.
     let whole: RunRecord
     let course: RunCourse
     let latencies: LatencyMap?
     let segments: [Segment]
+    private let outcome: ServerOutcome
 
     /// A segment of a merged run, as far as its own data is at hand.
     package struct Segment: Sendable {
@@ -40,12 +40,12 @@ package struct RunPage {
         self.course = RunCourse(record, timeline)
         self.latencies = latencies
         self.segments = segments
+        self.outcome = ServerOutcome(record)
     }
 
     /// The durations that heat maps are made of.
-    package static let latencyMetrics = RunLatency.all.map(\.name)
+    package static let latencyMetrics = MetricDefinition.charted.map(\.name)
 
-    /// - Throws: when a template is not valid.
     package func text() throws -> String { try self.layout.text() }
 
     var layout: PageLayout {
@@ -56,6 +56,7 @@ package struct RunPage {
             kind: title == summary.commandName ? "" : summary.commandName,
             heading: title
         )
+        page.load = self.record.load
         page.facts = self.facts
         page.badges = self.badges
         page.lead = self.lead
@@ -65,10 +66,11 @@ package struct RunPage {
         page.data = strip?.data
         page.sections = [strip?.section].compactMap(\.self) + self.sections
         page.footer = self.footer
+        let badges = page.badges.map { "\($0.label): \($0.state)" }.joined(separator: " · ")
+        page.markdown = RunMarkdown.head(title, [badges, page.load, page.lead?.text], page.tiles.flatMap(\.figures))
         return page
     }
 
-    /// In the order of the page.
     private var sections: [PageSection] {
         let sections = [
             self.keyFigures, self.objectives, self.errors, self.losses, self.latency, self.stages, self.groups,
@@ -84,20 +86,17 @@ package struct RunPage {
         return summary.commandName
     }
 
-    /// Server, tags, date and length.
+    /// Server, tags, date and length, without what the load says.
     private var facts: [String] {
-        var facts = self.record.serverWords
-        if case .array(let tags)? = self.record.plan["tags"] {
-            facts += tags.compactMap { if case .string(let tag) = $0 { tag } else { nil } }
-        }
+        var facts = self.record.serverWords.filter { !self.record.loadServer.contains($0) }
+        facts += RunTitle.words(self.record).filter { self.record.plan["name"] != .string($0) }
         facts.append("\(self.record.startedAt.prefix(19).replacing("T", with: " ")) UTC")
         let measured = self.record.stages.filter(\.measured).map(\.durationSeconds).reduce(0, +)
-        switch (measured > 0, self.record.durationSeconds) {
-        case (true, let length?): facts.append("\(Human.duration(measured)) measured of \(Human.duration(length))")
-        case (true, nil): facts.append("\(Human.duration(measured)) measured")
-        case (false, let length?): facts.append(Human.duration(length))
-        case (false, nil): break
-        }
+        // Of what was measured as planned the load tells the length.
+        let isPlanned = self.record.plannedSeconds.map { abs($0 - measured) < $0 / 50 } ?? (measured <= 0)
+        let own = isPlanned ? nil : "\(Words.duration(measured)) measured"
+        let whole = self.record.durationSeconds.map { "\(Words.duration($0)) in all" }
+        facts.append(contentsOf: [own, whole].compactMap(\.self))
         let segment = self.record.segment
         if segment.isPart {
             let processes = segment.merged.map { ", merged from \($0) processes" } ?? ""
@@ -113,45 +112,38 @@ package struct RunPage {
         let state = self.record.verdict?.state
         let tone: PageTone =
             switch state {
-            case .valid: .good
+            case .valid: self.outcome.hasFigures ? .good : .plain
             case .generatorLimited, nil: .warn
             case .unreconciled, .aborted: .bad
             }
-        var badges = [PageBadge("Measurement", state?.rawValue ?? "unfinished", tone: tone)]
+        let measured = PageBadge(label: "Measurement", state: state?.rawValue ?? "unfinished", tone: tone)
         let results = self.record.thresholds
-        let met = results.count(where: \.ok)
-        if results.isEmpty {
-            badges.append(PageBadge("Objectives", "none set", tone: .plain))
-        } else {
-            let words = met == results.count ? "all \(met) met" : "\(met) of \(results.count) met"
-            badges.append(PageBadge("Objectives", words, tone: met == results.count ? .good : .bad))
-        }
-        return badges
+        func count(_ state: ThresholdResult.State) -> Int { results.count { $0.state == state } }
+        let failed = [(count(.broken), "broken"), (count(.undecided), "undecided")].filter { $0.0 > 0 }
+        let words = ["\(failed.isEmpty ? "all " : "")\(count(.met))\(failed.isEmpty ? "" : " of \(results.count)") met"]
+        let own = results.isEmpty ? ["none set"] : words + failed.map { "\($0.0) \($0.1)" }
+        let ownTone: PageTone =
+            results.isEmpty ? .plain : failed.isEmpty ? .good : failed[0].1 == "broken" ? .bad : .warn
+        return [measured, PageBadge(label: "Objectives", state: own.joined(separator: ", "), tone: ownTone)]
     }
 
     private var lead: PageLead? {
-        guard let findings = self.record.findings else {
-            guard self.record.verdict == nil else { return nil }
-            return PageLead("The run did not end; the figures are those of its last checkpoint.", tone: .warn)
+        if self.record.findings == nil, self.record.verdict == nil {
+            return PageLead(text: "The run did not end; the figures are those of its last checkpoint.", tone: .warn)
         }
+        guard let text = self.outcome.text else { return nil }
         let isBroken = self.record.thresholds.contains { !$0.ok } || self.record.verdict?.state == .aborted
-        let tone: PageTone =
-            isBroken ? .bad : findings.isCalm && self.record.verdict?.state == .valid ? .good : .warn
-        let evidence = findings.evidence.map { (href: "#event-\($0)", text: "event \($0)") }
-        return PageLead(Self.sentence(findings.sentence), tone: tone, evidence: evidence)
-    }
-
-    /// With a capital, unless the name of a metric comes first.
-    private static func sentence(_ text: String) -> String {
-        guard let first = text.first, text.prefix(while: { $0 != " " }).allSatisfy({ $0.isLetter }) else { return text }
-        return first.uppercased() + text.dropFirst()
+        // Without an objective the run has no measure of good.
+        let tone: PageTone = !self.outcome.isFaultless ? .warn : self.record.thresholds.isEmpty ? .plain : .good
+        let evidence = self.record.findings?.evidence.map { (href: "#event-\($0)", text: "event \($0)") }
+        return PageLead(text: text, tone: isBroken ? .bad : tone, evidence: evidence)
     }
 
     /// The reasons that the sentence does not give.
     private var remarks: [PageRemark] {
         let sentence = self.record.findings?.sentence ?? ""
         return (self.record.verdict?.reasons ?? []).filter { !sentence.contains($0.text) }
-            .map { PageRemark($0.text, code: $0.code) }
+            .map { PageRemark(text: $0.text, code: $0.code) }
     }
 
     private var footer: [String] {
@@ -162,9 +154,4 @@ package struct RunPage {
                 + " answers and deliveries run from the moment at which a message was due."
         ]
     }
-}
-
-extension FindingsRecord {
-    /// Whether nothing broke.
-    fileprivate var isCalm: Bool { self.evidence == nil && self.sentence.lowercased().hasPrefix("nothing broke") }
 }

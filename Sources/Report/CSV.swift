@@ -2,7 +2,12 @@
 package enum CSV {
     /// A row with its line feed.
     package static func row(_ cells: some Sequence<String>) -> String {
-        cells.lazy.map(self.quoted).joined(separator: ",") + "\n"
+        var row = ""
+        for (place, cell) in cells.enumerated() {
+            if place > 0 { row += "," }
+            row += self.quoted(cell)
+        }
+        return row + "\n"
     }
 
     /// Quotes a cell where it must be: at a comma, a quote or a line break.

@@ -1,4 +1,3 @@
-import FoundationEssentials
 package import Measurement
 
 /// `capacity.json`, schema `clamor.capacity/1`: what a search came to, and every step of it.
@@ -19,6 +18,8 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
         package var meanSeconds: Double?
         package var p50Seconds: Double?
         package var p99Seconds: Double?
+        /// The figures above that are at least so much, by their keys: some operations had no answer.
+        package var bounds: [String]?
         /// Operations in flight: throughput × mean (Little's law).
         package var concurrency: Double?
         package var directory: String
@@ -37,7 +38,30 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
             case meanSeconds = "mean_seconds"
             case p50Seconds = "p50_seconds"
             case p99Seconds = "p99_seconds"
-            case concurrency, directory
+            case bounds, concurrency, directory
+        }
+
+        private static var latencies:
+            [(key: String, figure: DurationReading.Field, field: WritableKeyPath<Self, Double?>)]
+        {
+            [
+                ("mean_seconds", \.mean, \.meanSeconds), ("p50_seconds", \.p50, \.p50Seconds),
+                ("p99_seconds", \.p99, \.p99Seconds),
+            ]
+        }
+
+        fileprivate mutating func take(_ latency: DurationReading) {
+            for one in Self.latencies { self[keyPath: one.field] = latency[keyPath: one.figure] }
+            let bounds = Self.latencies.filter { latency.isBound($0.figure) }.map(\.key)
+            self.bounds = bounds.isEmpty ? nil : bounds
+        }
+
+        /// A latency in words; nothing where it is unknown.
+        package func words(_ field: KeyPath<Self, Double?>) -> String? {
+            let key = Self.latencies.first { $0.field == field }?.key ?? ""
+            return self[keyPath: field].map {
+                Words.atLeast(Words.duration($0), if: self.bounds?.contains(key) == true)
+            }
         }
     }
 
@@ -118,22 +142,14 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
         case environment, answer, knee, law, steps
     }
 
-    /// Adds a step with the measurements of its own run.
-    ///
-    /// - Returns: the step with its measurements.
     package mutating func add(_ step: Step, measuredBy run: RunRecord) -> Step {
         var step = step
-        let rates = ["publish_acked", "publish_sent", "stanza_confirmed", "stanza_answered", "received"]
+        let rates: [MetricDefinition] = [.publishAcked, .publishSent, .stanzaConfirmed, .stanzaAnswered, .received]
         step.throughput = rates.lazy.compactMap(run.totalRate).first
-        var latencies = [
-            "publish_ack_duration", "delivery_duration", "request_duration", "iq_duration", "publish_write_duration",
-        ]
+        var latencies: [MetricDefinition] = [.publishAck, .delivery, .request, .iq, .publishWrite]
         // Clients that send and receive nothing have their connects.
-        if step.throughput == nil { latencies.append("connect_duration") }
-        let latency = latencies.lazy.compactMap(run.mergedHistogram).first
-        step.meanSeconds = latency?.mean.map { $0 / 1e9 }
-        step.p50Seconds = latency?.percentile(50).map { Double($0) / 1e9 }
-        step.p99Seconds = latency?.percentile(99).map { Double($0) / 1e9 }
+        if step.throughput == nil { latencies.append(.connect) }
+        if let latency = latencies.lazy.compactMap(run.merged).first { step.take(latency) }
         if self.varies == "clients" {
             step.concurrency = step.load
         } else if let mean = step.meanSeconds, let throughput = step.throughput {
@@ -141,7 +157,9 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
         }
         self.steps.append(step)
         let host = [run.host.cpuModel, run.host.cores.map { "cores: \($0)" }].compactMap(\.self)
-        self.environment = run.serverWords + ["\(run.tool.name) \(run.tool.version)"] + host
+        let tool = "\(run.tool.name) \(run.tool.version)"
+        // The embedded broker is of the tool's version.
+        self.environment = run.serverWords.filter { $0 != tool } + [tool] + host
         return step
     }
 
@@ -150,22 +168,22 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
     package var csv: String {
         let header = [
             "number", "load", "phase", "verdict", "throughput", "mean_seconds", "p50_seconds", "p99_seconds",
-            "concurrency", "reason", "directory",
+            "bounds", "concurrency", "reason", "directory",
         ]
-        func cell(_ value: Double?) -> String { value.map(PlainNumber.text) ?? "" }
+        func cell(_ value: Double?) -> String { value.map(Words.plain) ?? "" }
         return self.steps.reduce(into: CSV.row(header)) { text, step in
             text += CSV.row([
-                String(step.number), PlainNumber.text(step.load), step.phase, step.verdict, cell(step.throughput),
-                cell(step.meanSeconds), cell(step.p50Seconds), cell(step.p99Seconds), cell(step.concurrency),
+                String(step.number), Words.plain(step.load), step.phase, step.verdict, cell(step.throughput),
+                cell(step.meanSeconds), cell(step.p50Seconds), cell(step.p99Seconds),
+                step.bounds?.joined(separator: " ") ?? "", cell(step.concurrency),
                 step.reason ?? "", step.directory,
             ])
         }
     }
 
-    /// One step as a line.
     package func line(_ step: Step) -> String {
-        let done = step.throughput.map { "did \(Human.rate($0))" }
-        let latency = step.p99Seconds.map { "p99 \(Human.duration($0))" }
+        let done = step.throughput.map { "did \(Words.rate($0))" }
+        let latency = step.words(\.p99Seconds).map { "p99 \($0)" }
         let words = [
             "step \(step.number)", self.text(step.load), step.verdict, done, latency, step.reason,
         ]
@@ -174,23 +192,25 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
 
     /// A load for people.
     package func text(_ load: Double) -> String {
-        self.varies == "clients" ? Human.counted(load, "client") : Human.rate(load)
+        self.varies == "clients" ? Words.counted(load, "client") : Words.rate(load)
     }
+
+    package static let kneeWords = "above it, latency grows faster than throughput"
 
     /// The answer for people.
     package func summary(files: String?) -> String {
         let headline = self.headline
         var lines = ["", [headline.state, headline.words].compactMap(\.self).joined(separator: "  ")]
         if let knee = self.knee {
-            lines.append("Knee  \(self.text(knee)): throughput by mean latency is highest there")
+            lines.append("Knee  \(self.text(knee)): \(Self.kneeWords)")
         }
         if let law = self.law {
             let peak = law.peakThroughput.map { throughput in
-                " · peak \(Human.rate(throughput)) at \(Human.number(law.peakConcurrency ?? 0)) in flight"
+                " · peak \(Words.rate(throughput)) at \(Words.number(law.peakConcurrency ?? 0)) in flight"
             }
             lines.append(
-                "Scalability  contention \(Human.percent(law.contention)) · coherency \(Human.percent(law.coherency))"
-                    + (peak ?? " · no peak") + " · residuals \(Human.percent(law.deviation))"
+                "Scalability  contention \(Words.percent(law.contention)) · coherency \(Words.percent(law.coherency))"
+                    + (peak ?? " · no peak") + " · residuals \(Words.percent(law.deviation))"
             )
         }
         if let files { lines.append("Files  \(files)/  capacity.json capacity.csv steps/") }
@@ -207,7 +227,7 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
             let interval = "\(self.text(answer.low ?? 0)) … \(self.text(answer.high ?? 0))"
             return ("CAPACITY", "\(load ?? "") hold · interval \(interval)\(unsettled)")
         case "at-least":
-            let bound = answer.reason == nil ? ", which was the most that might be offered" : unsettled
+            let bound = answer.reason == nil ? "; a larger load was not offered" : unsettled
             return ("CAPACITY", "at least \(load ?? "")\(bound)")
         case "nothing-holds":
             return ("NOTHING HOLDS", "not even \(answer.high.map(self.text) ?? "the smallest load")\(unsettled)")
@@ -221,18 +241,16 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
 }
 
 extension RunRecord {
-    /// Of whole operations.
-    fileprivate func mergedHistogram(_ name: String) -> Histogram? {
-        var merged: Histogram?
-        for metric in self.metrics where metric.name == name && metric.labels.isWhole() {
-            guard let histogram = metric.duration?.decodedHistogram() else { continue }
-            if merged == nil { merged = histogram } else { merged?.merge(histogram) }
+    /// The figures of all values of the duration, of whole operations.
+    fileprivate func merged(_ kind: MetricDefinition) -> DurationReading? {
+        var merged = DurationValues()
+        for metric in self.metrics where metric.isOf(kind) && metric.labels.isWhole() {
+            metric.duration?.decodedValues().map { merged.merge($0) }
         }
-        return merged
+        return DurationReading(merged)
     }
 
-    fileprivate func totalRate(_ name: String) -> Double? {
-        let sum = self.metrics.filter { $0.name == name }.compactMap(\.counter?.rate).reduce(0, +)
-        return sum > 0 ? sum : nil
+    fileprivate func totalRate(_ kind: MetricDefinition) -> Double? {
+        self.metrics.counters([kind]).sum { $0.rate }.flatMap { $0 > 0 ? $0 : nil }
     }
 }

@@ -11,7 +11,7 @@ package import Measurement
 /// Spec: HistogramLogWriter and HistogramLogReader of HdrHistogram (Java) 2.1.10 and later.
 package enum HistogramLog {
     /// The label of what was due outside the measured phase; such lines are in the time line but not in the totals.
-    package static let unmeasured = (key: "measured", value: "no")
+    private static let unmeasured = (key: "measured", value: "no")
 
     package struct Entry: Hashable, Sendable {
         package var tag: String
@@ -86,10 +86,8 @@ package enum HistogramLog {
     package static func lines(_ interval: TimelineInterval, from start: Double? = nil) -> String {
         var text = ""
         for lane in interval.lanes {
-            var labels = lane.labels.all.map { (key: $0.key, value: $0.value) }
-            if !lane.measured { labels.append(self.unmeasured) }
             let entry = Entry(
-                tag: self.tag(name: lane.name, labels: labels),
+                tag: self.tag(lane.series, isMeasured: lane.measured),
                 start: start ?? Double(interval.second),
                 length: interval.seconds,
                 encoded: lane.histogram
@@ -103,24 +101,27 @@ package enum HistogramLog {
         "\(value / 1000).\(String(1000 + value % 1000).dropFirst())"
     }
 
-    /// The tag of a metric; `labels` come sorted.
-    package static func tag(name: String, labels: [(key: String, value: String)]) -> String {
-        let parts = labels.map { "\(self.escaped($0.key))=\(self.escaped($0.value))" }
-        return ([self.escaped(name)] + parts).joined(separator: ";")
+    /// The tag of a series, with what was measured of it or with the rest.
+    package static func tag(_ series: Series, isMeasured: Bool = true) -> String {
+        let mark = isMeasured ? [] : ["\(self.unmeasured.key)=\(self.unmeasured.value)"]
+        let labels = series.labels.all.map { "\(self.escaped($0.key))=\(self.escaped($0.value))" }
+        return ([self.escaped(series.name)] + labels + mark).joined(separator: ";")
     }
 
-    /// The arguments of `tag(name:labels:)`; `nil` for a tag of another form.
-    package static func parse(tag: Substring) -> (name: String, labels: [(key: String, value: String)])? {
+    /// The arguments of ``tag(_:isMeasured:)``; `nil` for a tag of another form.
+    package static func parse(tag: String) -> (series: Series, isMeasured: Bool)? {
         let parts = tag.split(separator: ";", omittingEmptySubsequences: false)
         guard let first = parts.first, let name = self.unescaped(first), !name.isEmpty else { return nil }
-        var labels: [(key: String, value: String)] = []
+        var labels: [String: String] = [:]
         for part in parts.dropFirst() {
             guard let mark = part.firstIndex(of: "="), let key = self.unescaped(part[..<mark]),
                 let value = self.unescaped(part[part.index(after: mark)...])
             else { return nil }
-            labels.append((key, value))
+            labels[key] = value
         }
-        return (name, labels)
+        let isMeasured = labels[self.unmeasured.key] != self.unmeasured.value
+        if !isMeasured { labels[self.unmeasured.key] = nil }
+        return (Series(name: name, labels: Labels(labels)), isMeasured)
     }
 
     private static func isPlain(_ byte: UInt8) -> Bool {
@@ -168,6 +169,8 @@ package enum HistogramLog {
         package var intervals: [(second: Int, entries: Range<Int>)] = []
         /// The interval that the last end mark names.
         package var lastInterval: Int? { self.intervals.last?.second }
+        /// Whether the log was written to its end, and has no line that is none of the format.
+        package fileprivate(set) var isWhole = true
     }
 
     /// Reads a log up to its last end mark, or all of it where it has none, as the logs of other writers.
@@ -183,28 +186,15 @@ package enum HistogramLog {
                 complete = contents.entries.count
             } else if let entry = self.entry(line) {
                 contents.entries.append(entry)
+            } else if !line.hasPrefix("\"") {
+                contents.isWhole = false
             }
+        }
+        if text.utf8.last != 0x0A || complete < contents.entries.count || contents.intervals.isEmpty {
+            contents.isWhole = false
         }
         if contents.lastInterval != nil { contents.entries.removeLast(contents.entries.count - complete) }
         return contents
-    }
-
-    /// The intervals of a log that was written to its end, each with its lines; `nil` for one that was cut.
-    static func intervals(_ text: String) -> [(second: Int, entries: [Entry])]? {
-        guard text.utf8.last == 0x0A else { return nil }
-        var intervals: [(second: Int, entries: [Entry])] = []
-        var entries: [Entry] = []
-        for line in text.wholeLines {
-            if let second = self.interval(endingWith: line) {
-                intervals.append((second, entries))
-                entries = []
-            } else if let entry = self.entry(line) {
-                entries.append(entry)
-            } else if !line.hasPrefix("#"), !line.hasPrefix("\"") {
-                return nil
-            }
-        }
-        return entries.isEmpty && !intervals.isEmpty ? intervals : nil
     }
 
     private static func interval(endingWith line: Substring) -> Int? {

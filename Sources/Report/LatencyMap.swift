@@ -32,7 +32,7 @@ package struct LatencyMap: Sendable {
 
     package static let buckets = edges.count - 1
 
-    /// By bucket of a histogram.
+    /// The place of each bucket of a histogram.
     private static let places: [UInt8] = {
         var place = 0
         return (0..<HistogramLayout.size).map { index in
@@ -46,7 +46,7 @@ package struct LatencyMap: Sendable {
     ///
     /// The intervals of a second in which a stage ended are one here.
     package private(set) var seconds: [Int] = []
-    /// In the order of the log.
+    /// The families in the order of the log.
     package private(set) var families: [Family] = []
 
     /// Reads the latencies of a run from its histogram log.
@@ -64,7 +64,6 @@ package struct LatencyMap: Sendable {
         self.init(reading: HistogramLog.read(try TextFile.text(directory + "/latency.hlog")), metrics, keys)
     }
 
-    /// Reads the latencies from the text of a `latency.hlog`.
     package init(text: String, metrics: [String], keeping keys: Set<String> = []) {
         self.init(reading: HistogramLog.read(text), metrics, keys)
     }
@@ -93,14 +92,13 @@ package struct LatencyMap: Sendable {
     }
 
     private static func family(_ tag: String, _ metrics: [String], _ keys: Set<String>) -> Series? {
-        guard let parts = HistogramLog.parse(tag: tag[...]), metrics.contains(parts.name) else { return nil }
-        let labels = Labels(Dictionary(parts.labels.map { ($0.key, $0.value) }, uniquingKeysWith: { $1 }))
-        guard labels.isWhole(unless: keys.contains) else { return nil }
-        let kept = labels.all.filter { keys.contains($0.key) }
-        return Series(
-            name: parts.name,
-            labels: Labels(Dictionary(kept.map { ($0.key, $0.value) }, uniquingKeysWith: { $1 }))
-        )
+        guard var series = HistogramLog.parse(tag: tag)?.series, metrics.contains(series.name),
+            series.labels.isWhole(unless: keys.contains)
+        else { return nil }
+        for label in series.labels.all where !keys.contains(label.key) {
+            series.labels = series.labels.removing(label.key)
+        }
+        return series
     }
 
     private mutating func add(_ series: Series, to families: inout [Series: Int]) -> Int {

@@ -34,7 +34,6 @@ package enum LedgerCSV {
         try file.write(text + LedgerRow(.end, count: rows).text)
     }
 
-    /// The whole text.
     package static func text(_ ledger: SegmentLedger) -> String {
         var text = CSV.row(LedgerRow.columns)
         var rows: UInt64 = 0

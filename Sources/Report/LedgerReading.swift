@@ -1,6 +1,5 @@
 import Ledger
 
-/// The rows read so far, as a ledger.
 struct LedgerReading {
     /// Receivers, audiences, or members of audiences; a run has at most 4,194,304 streams.
     private static let numberLimit = 1 << 24
@@ -20,7 +19,7 @@ struct LedgerReading {
         get { self.ledger.published.last ?? PublishedExport() }
         _modify { yield &self.ledger.published[self.ledger.published.count - 1] }
     }
-    /// Of the segment's process that the rows belong to.
+    /// The times of the segment's process that the rows belong to.
     private var time: SegmentLedger.Times {
         get { self.ledger.times[self.ledger.times.count - 1] }
         _modify { yield &self.ledger.times[self.ledger.times.count - 1] }

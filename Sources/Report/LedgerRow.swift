@@ -1,6 +1,5 @@
 import Ledger
 
-/// A row of `ledger.csv`.
 struct LedgerRow {
     enum Kind: String, CaseIterable {
         /// The times after it are of the segment's next process.
@@ -17,17 +16,17 @@ struct LedgerRow {
         case placeReceivers = "place_receivers"
         case placeStage = "place_stage"
         case audiences, members
-        /// Of the members in the row before, where their No Local filters make a difference.
+        /// A detail of the members in the row before, where their No Local filters make a difference.
         case noLocal = "no_local"
         case publisher
-        // Of the publisher in the row before.
+        // These rows describe the publisher in the row before.
         case unsent, outstanding, resent, admitted
         case neverSent = "never_sent"
         /// Messages of a lane: their `count`, and when the last of them was due. The lane is in the column of audiences.
         case due
         case distinct, duplicated, reordered, overlapped, foreign, repeated, overflowed, late, absent
         case stream
-        // Of the stream in the row before.
+        // These rows describe the stream in the row before.
         case streamDuplicated = "stream_duplicated"
         case streamPermitted = "stream_permitted"
         case streamOverlapped = "stream_overlapped"
@@ -75,7 +74,7 @@ struct LedgerRow {
     var qos: UInt8?
     var at: Int64?
     var count: UInt64?
-    /// In any order; ``set`` where they are a set.
+    /// The runs may have any order; ``set`` has those that are a set.
     var sequences: [Range<UInt64>] = []
     var flags: [Flag] = []
     var group = ""
@@ -100,14 +99,12 @@ struct LedgerRow {
         let numbers =
             "\(cell(self.receiver)),\(cell(self.publisher)),\(cell(self.audience)),\(cell(self.qos)),\(cell(self.at)),"
             + cell(self.count)
-        let runs = self.sequences.map(Self.text).joined(separator: " ")
+        let runs = self.sequences.map { run in
+            run.count == 1 ? "\(run.lowerBound)" : "\(run.lowerBound)-\(run.upperBound - 1)"
+        }.joined(separator: " ")
         let flags = self.flags.map(\.rawValue).joined(separator: " ")
         let names = self.kind.isNamed ? "\(CSV.quoted(self.group)),\(CSV.quoted(self.name))" : ","
         return "\(self.kind.rawValue),\(numbers),\(runs),\(flags),\(names)\n"
-    }
-
-    private static func text(_ run: Range<UInt64>) -> String {
-        run.count == 1 ? "\(run.lowerBound)" : "\(run.lowerBound)-\(run.upperBound - 1)"
     }
 
     // MARK: - Back

@@ -9,7 +9,6 @@ package enum MetricsCSV {
     /// So many of them are in the files of `clamor.run/1`.
     static let firstColumns = 17
 
-    /// The whole of `metrics.csv`.
     package static func text(_ metrics: [Metric]) -> String {
         metrics.reduce(into: CSV.row(self.columns)) { $0 += CSV.row(self.cells($1)) }
     }
@@ -22,43 +21,37 @@ package enum MetricsCSV {
             || text.hasPrefix(CSV.row(["second", "phase"] + self.columns.prefix(self.firstColumns)))
     }
 
-    /// The rows of one interval of `timeline.csv`.
     package static func rows(_ interval: TimelineInterval) -> String {
         let front = [String(interval.second), interval.phase]
         return interval.metrics.reduce(into: "") { $0 += CSV.row(front + self.cells($1)) }
     }
 
-    /// The cells under ``columns``.
     static func cells(_ metric: Metric) -> [String] {
         var cells = [metric.name, metric.labels.description, metric.type, metric.unit ?? ""]
         switch metric.reading {
         case .duration(let reading):
             cells += ["", "", String(reading.count)]
-            cells += [
-                reading.min, reading.mean, reading.stddev, reading.p50, reading.p90, reading.p95, reading.p99,
-                reading.p999, reading.p9999, reading.max,
-            ].map(PlainNumber.seconds)
+            cells += DurationReading.named.map { Words.plainSeconds(reading[keyPath: $0.field]) }
             cells += [reading.answered, reading.unanswered?.failed ?? 0, reading.unanswered?.outstanding ?? 0].map {
                 String($0)
             }
             cells.append(reading.bounds.joined(separator: " "))
         case .counter(let reading):
-            cells += [PlainNumber.text(reading.value), reading.rate.map(PlainNumber.text) ?? ""]
+            cells += [Words.plain(reading.value), reading.rate.map(Words.plain) ?? ""]
             cells += Array(repeating: "", count: 15)
         case .gauge(let reading):
-            cells += [PlainNumber.text(reading.value), "", ""]
-            cells += [reading.min, reading.mean, nil, reading.median].map { $0.map(PlainNumber.text) ?? "" }
+            cells += [Words.plain(reading.value), "", ""]
+            cells += [reading.min, reading.mean, nil, reading.median].map { $0.map(Words.plain) ?? "" }
             cells += Array(repeating: "", count: 5)
-            cells.append(reading.max.map(PlainNumber.text) ?? "")
+            cells.append(reading.max.map(Words.plain) ?? "")
             cells += Array(repeating: "", count: 4)
         }
         return cells
     }
 }
 
-/// One client of a run, for `clients.csv`.
 package struct ClientRow: Hashable, Sendable {
-    /// Of a run with several.
+    /// The group of the client, in a run with several.
     package var group: String?
     package var id: String
     /// The QoS it publishes or subscribes at.
@@ -135,10 +128,10 @@ package enum ClientsCSV {
         let received = client.subscribes ? tally.received : nil
         let (bytes, packets, reads) = (Double(tally.bytes), Double(tally.packets), Double(tally.reads))
         func count(_ value: UInt64?) -> String { value.map { String($0) } ?? "" }
-        func number(_ value: Double?) -> String { value.map(PlainNumber.text) ?? "" }
+        func number(_ value: Double?) -> String { value.map(Words.plain) ?? "" }
         // 0 means "never happened" in a tally.
         func seconds(_ nanoseconds: Int64) -> String {
-            nanoseconds > 0 ? PlainNumber.seconds(Double(nanoseconds) / 1e9) : ""
+            nanoseconds > 0 ? Words.plainSeconds(Double(nanoseconds) / 1e9) : ""
         }
         return [
             client.id, client.qos.map { String($0) } ?? "", seconds(tally.connectNanoseconds), count(sent),
@@ -152,10 +145,10 @@ package enum ClientsCSV {
 }
 
 extension ClientRow {
-    /// From its cells, by the names of their columns.
+    /// Reads a client from its cells, by the names of their columns.
     fileprivate init(_ cells: [String: String]) {
         func number(_ name: String) -> Double? { cells[name].flatMap(Double.init) }
-        func count(_ name: String) -> UInt64? { cells[name].flatMap { UInt64($0) } }
+        func count(_ name: String) -> UInt64? { cells[name].flatMap { UInt64($0) }.map { min($0, 1 << 53) } }
         func nanoseconds(_ name: String) -> Int64 { number(name).map { Int64(bounded: ($0 * 1e9).rounded()) } ?? 0 }
         /// The time over which a count has that rate.
         func time(_ count: UInt64?, _ rate: String) -> Double? {

@@ -57,7 +57,6 @@ struct OutputFile: ~Copyable {
 
 /// Files that the user named: written whole, or added to.
 package enum ReportFile {
-    /// Replaces the file with the text.
     package static func write(_ text: String, to path: String) throws(ResultError) {
         let file = try OutputFile(path: path)
         try file.write(text)

@@ -10,13 +10,7 @@ package enum PercentileDistribution {
 
     /// Whether a metric gets a file of its own: the main latencies do.
     static func isMain(_ metric: Metric) -> Bool {
-        switch metric.name {
-        case "connect_duration": metric.labels["phase"] == "total"
-        case "publish_ack_duration": metric.labels["leg"] != "pubrec"
-        case "delivery_duration", "request_duration", "iq_duration", "muc_fanout_duration", "presence_fanout_duration":
-            true
-        default: false
-        }
+        metric.definition?.hasFile == true && metric.labels.isWhole()
     }
 
     /// `latency-publish_ack_duration-leg=puback-qos=1.hgrm`.
@@ -58,9 +52,9 @@ package enum PercentileDistribution {
     private static func row(_ value: Int64, level: Double, seen: UInt64) -> String {
         let value = self.milliseconds(Double(value)).paddedLeft(to: 12)
         let count = String(seen).paddedLeft(to: 10)
-        let share = PlainNumber.fixed(level / 100, digits: 12)
+        let share = Words.plainFixed(level / 100, digits: 12)
         guard level < 100 else { return "\(value) \(share) \(count)\n" }
-        return "\(value) \(share) \(count) \(PlainNumber.fixed(1 / (1 - level / 100), digits: 2).paddedLeft(to: 14))\n"
+        return "\(value) \(share) \(count) \(Words.plainFixed(1 / (1 - level / 100), digits: 2).paddedLeft(to: 14))\n"
     }
 
     private static func footer(_ histogram: Histogram) -> String {
@@ -80,7 +74,7 @@ package enum PercentileDistribution {
     }
 
     private static func milliseconds(_ nanoseconds: Double) -> String {
-        PlainNumber.fixed(nanoseconds / 1_000_000, digits: 3)
+        Words.plainFixed(nanoseconds / 1_000_000, digits: 3)
     }
 }
 

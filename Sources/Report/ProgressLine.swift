@@ -21,14 +21,16 @@ package struct ProgressLine: Hashable, Sendable {
     package var levels: [Level]
     /// Per second; absent without subscribers.
     package var received: Double?
-    /// Seconds, of the slowest QoS; absent where nothing came in this second.
-    package var ackP99: Double?
-    package var deliveryP99: Double?
+    /// The times of the slowest QoS; absent where nothing came in this second.
+    package var ack: DurationReading?
+    package var delivery: DurationReading?
     /// Since the start of the run.
     package var errors: UInt64
-    /// Of the decoder benchmark: per second, and the seconds that one packet takes.
+    /// The decoder benchmark: packets per second, and the seconds that one packet takes.
     package var decoded: Double?
     package var packetTime: Double?
+    /// Whether it is long enough for rates, and not the rest of a second behind the end of a phase.
+    private let hasRates: Bool
 
     /// Reads an interval.
     ///
@@ -41,6 +43,7 @@ package struct ProgressLine: Hashable, Sendable {
         self.second = figures.second
         self.phase = figures.phase
         self.seconds = figures.seconds
+        self.hasRates = figures.hasRates
         self.clientsPlanned = clientsPlanned
         self.clientsUp = figures.clientsUp.map { UInt64(bounded: $0.rounded()) }
         self.levels = figures.rates.compactMap { rates in
@@ -49,12 +52,12 @@ package struct ProgressLine: Hashable, Sendable {
             }
         }
         self.received = figures.total(\.received)
-        self.ackP99 = figures.slowest("publish_ack_duration") ?? figures.slowest("iq_duration")
-        self.deliveryP99 = figures.slowest("delivery_duration")
+        self.ack = figures.slowest(.publishAck) ?? figures.slowest(.iq)
+        self.delivery = figures.slowest(.delivery)
         self.errors = errors
-        self.packetTime = interval.metrics.first { $0.name == "decode_packet_time" }?.gauge?.value
+        self.packetTime = interval.metrics.first { $0.isOf(.decodePacketTime) }?.gauge?.value
         if self.packetTime != nil, figures.hasRates {
-            self.decoded = interval.metrics.first { $0.name == "decode_packets" }?.counter?.rate
+            self.decoded = interval.metrics.first { $0.isOf(.decodePackets) }?.counter?.rate
         }
     }
 
@@ -74,27 +77,30 @@ package struct ProgressLine: Hashable, Sendable {
         var parts = ["\(String(self.second &+ 1).paddedLeft(to: 4)) s", self.phase.paddedRight(to: 7)]
         if let up = self.clientsUp {
             parts.append(
-                Human.count(up) + (self.clientsPlanned.map { "/\(Human.count(UInt64($0)))" } ?? "") + " \(self.unit)"
+                Words.count(up) + (self.clientsPlanned.map { "/\(Words.count(UInt64($0)))" } ?? "") + " \(self.unit)"
             )
         }
-        if self.errors > 0 { parts.append(self.errors == 1 ? "1 error" : "\(Human.count(self.errors)) errors") }
-        if self.seconds < Self.shortestWhole { parts.append("partial (\(Human.duration(self.seconds)))") }
+        if self.errors > 0 { parts.append(self.errors == 1 ? "1 error" : "\(Words.count(self.errors)) errors") }
+        if self.seconds < Self.shortestWhole { parts.append("over \(Words.duration(self.seconds))") }
         if !self.levels.isEmpty {
-            parts.append("sent \(Human.rate(self.levels.map(\.sent).reduce(0, +).rounded()))")
+            parts.append("sent \(Words.rate(self.levels.map(\.sent).reduce(0, +).rounded()))")
         }
-        if let ack = self.ackP99 { parts.append("ack p99 \(Human.duration(ack))") }
-        if let decoded = self.decoded { parts.append("decoded \(Human.rate(decoded.rounded()))") }
-        if let time = self.packetTime { parts.append("\(Human.duration(time)) each") }
-        if let received = self.received { parts.append("received \(Human.rate(received.rounded()))") }
-        if let delivery = self.deliveryP99 { parts.append("end to end p99 \(Human.duration(delivery))") }
+        if let ack = self.ack { parts.append("ack p99 \(Cell.duration(ack, \.p99))") }
+        if let decoded = self.decoded { parts.append("decoded \(Words.rate(decoded.rounded()))") }
+        if let time = self.packetTime { parts.append("\(Words.duration(time)) each") }
+        if let received = self.received { parts.append("received \(Words.rate(received.rounded()))") }
+        if let delivery = self.delivery { parts.append("end to end p99 \(Cell.duration(delivery, \.p99))") }
         if self.levels.count > 1 {
-            parts.append(self.levels.map { "\($0.name) \(Human.rate($0.sent.rounded()))" }.joined(separator: " "))
+            parts.append(self.levels.map { "\($0.name) \(Words.rate($0.sent.rounded()))" }.joined(separator: " "))
         }
         return parts
     }
 
-    /// For a pipe or a file: a complete line.
-    package var plain: String { self.parts.joined(separator: "  ") + "\n" }
+    /// For a pipe or a file: a complete line; empty for a moment of a load, which has no rate and nothing to tell.
+    package var plain: String {
+        let tells = self.hasRates || self.unit != "clients" || self.packetTime != nil
+        return tells ? self.parts.joined(separator: "  ") + "\n" : ""
+    }
 
     /// For a terminal: overwrites the previous line, with as many parts as fit in `width` columns.
     package func inPlace(width: Int) -> String {

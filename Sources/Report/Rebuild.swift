@@ -55,7 +55,7 @@ package enum Rebuild {
     }
 
     private static func verdict(after seconds: Double?, isLive: Bool) -> Verdict {
-        let length = seconds.map { "after \(Human.duration($0))" } ?? "before its first second was over"
+        let length = seconds.map { "after \(Words.duration($0))" } ?? "before its first second was over"
         var verdict = Verdict()
         verdict.add(
             .aborted,

@@ -75,7 +75,6 @@ package final class ResultDirectory {
         }
     }
 
-    /// Gives the directory its final name.
     package func finish() throws(ResultError) {
         guard rename(self.partial, self.path) == 0 else {
             throw ResultError(path: self.path, doing: "cannot rename \(self.partial) to it")

@@ -57,12 +57,15 @@ struct RunHistory {
     }
 
     /// Durations, then counters, then gauges: the order of a run that ended by itself.
-    var metrics: [Metric] { self.durations + self.counters + self.gauges }
+    var metrics: [Metric] {
+        let levels = self.levels
+        return self.durations + levels.filter { $0.kind == .counter } + levels.filter { $0.kind == .gauge }
+    }
 
     /// The errors by group and kind; their words are those of the last checkpoint.
     func errors(startedAt: String, known: [ErrorRecord]) -> [ErrorRecord] {
         var errors: [Labels: ErrorRecord] = [:]
-        for row in self.rows where row.series.name == "errors" {
+        for row in self.rows where row.series.isOf(.errors) {
             guard case .counter(let value, _) = row.reading, value > 0, let kind = row.series.labels["kind"] else {
                 continue
             }
@@ -77,32 +80,24 @@ struct RunHistory {
                     example: old?.example ?? "",
                     group: group
                 )
-            ].count += UInt64(bounded: value)
+            ].count.add(bounded: UInt64(bounded: value))
         }
         return errors.sorted { $0.key < $1.key }.map(\.value)
     }
 
     private var durations: [Metric] {
-        var totals: [Series: Histogram] = [:]
-        var order: [Series] = []
+        var totals = OrderedMap<Series, Histogram>()
         var isPartlyMeasured: Set<Series> = []
         for entry in self.log.entries {
-            guard let parts = HistogramLog.parse(tag: entry.tag[...]) else { continue }
-            var labels = Dictionary(parts.labels.map { ($0.key, $0.value) }, uniquingKeysWith: { $1 })
-            let mark = HistogramLog.unmeasured
-            let isUnmeasured = labels[mark.key] == mark.value
-            if isUnmeasured { labels[mark.key] = nil }
-            let series = Series(name: parts.name, labels: Labels(labels))
-            if isUnmeasured {
+            guard let (series, isMeasured) = HistogramLog.parse(tag: entry.tag) else { continue }
+            if !isMeasured {
                 isPartlyMeasured.insert(series)
             } else if let histogram = try? Histogram(decodingV2: entry.encoded) {
-                if totals[series] == nil { order.append(series) }
                 totals[series, default: Histogram()].merge(histogram)
             }
         }
         let (extremes, unanswered) = (self.extremes, self.unanswered)
-        return order.compactMap { series in
-            guard let histogram = totals[series] else { return nil }
+        return totals.all.compactMap { series, histogram in
             let values = unanswered[series]?.atMost(histogram.count).values(of: histogram)
             guard var reading = DurationReading(values ?? DurationValues(answered: histogram), isEncoded: true) else {
                 return nil
@@ -120,8 +115,10 @@ struct RunHistory {
     private var unanswered: [Series: UnansweredReading] {
         self.rows.reduce(into: [:]) { all, row in
             guard case .duration(_, _, let unanswered?, _) = row.reading else { return }
-            all[row.series, default: UnansweredReading(failed: 0, outstanding: 0)].failed += unanswered.failed
-            all[row.series]?.outstanding += unanswered.outstanding
+            all[row.series, default: UnansweredReading(failed: 0, outstanding: 0)].failed.add(
+                bounded: unanswered.failed
+            )
+            all[row.series]?.outstanding.add(bounded: unanswered.outstanding)
         }
     }
 
@@ -133,27 +130,22 @@ struct RunHistory {
         }
     }
 
-    private var counters: [Metric] {
-        var totals: [Series: (value: Double, measured: Double, unit: String?)] = [:]
-        var order: [Series] = []
+    /// Counters and gauges, in the order in which they appeared.
+    private var levels: [Metric] {
+        var totals = MetricTotals()
         for row in self.rows {
-            guard case .counter(let value, _) = row.reading else { continue }
-            if totals[row.series] == nil { order.append(row.series) }
-            totals[row.series, default: (0, 0, row.unit)].value += value
-            if !Self.unmeasuredPhases.contains(row.phase) { totals[row.series]?.measured += value }
+            guard let metric = row.level, GaugeLevel.counts(metric.name, in: row.phase) else { continue }
+            totals.add([metric], isMeasured: !Self.unmeasuredPhases.contains(row.phase))
         }
         let seconds = self.stages.filter(\.measured).map(\.durationSeconds).reduce(0, +)
-        return order.compactMap { series in
-            guard let total = totals[series] else { return nil }
+        return totals.metrics(measuredSeconds: 1).map { metric in
+            guard var reading = metric.counter else { return metric }
             // The lanes of a benchmark are measured one after the other, each with its own time.
-            let seconds = series.labels["form"] == nil ? seconds : self.measuredSeconds(of: series)
-            let rate = seconds > 0 ? total.measured / seconds : nil
-            return Metric(
-                name: series.name,
-                labels: series.labels,
-                unit: total.unit,
-                reading: .counter(CounterReading(value: total.value, rate: rate))
-            )
+            let seconds = metric.labels["form"] == nil ? seconds : self.measuredSeconds(of: metric.series)
+            reading.rate = seconds > 0 ? reading.rate.map { $0 / seconds } : nil
+            var metric = metric
+            metric.reading = .counter(reading)
+            return metric
         }
     }
 
@@ -163,28 +155,6 @@ struct RunHistory {
         return self.intervals.reduce(0) { sum, interval in
             let isOwn = own.contains(IntervalPlace(second: interval.second, phase: interval.phase))
             return isOwn && !Self.unmeasuredPhases.contains(interval.phase) ? sum + interval.seconds : sum
-        }
-    }
-
-    private var gauges: [Metric] {
-        var levels: [Series: (values: [Double], unit: String?)] = [:]
-        var order: [Series] = []
-        for row in self.rows {
-            guard case .gauge(let value) = row.reading, GaugeLevel.counts(row.series.name, in: row.phase) else {
-                continue
-            }
-            if levels[row.series] == nil { order.append(row.series) }
-            levels[row.series, default: ([], row.unit)].values.append(value)
-        }
-        return order.compactMap { series in
-            guard let level = levels[series], let last = level.values.last else { return nil }
-            let reading = GaugeReading(
-                value: last,
-                min: level.values.min(),
-                mean: level.values.reduce(0, +) / Double(level.values.count),
-                max: level.values.max()
-            )
-            return Metric(name: series.name, labels: series.labels, unit: level.unit, reading: .gauge(reading))
         }
     }
 }
@@ -201,15 +171,10 @@ extension DurationReading {
     /// Sets the exact extremes; a decoded histogram has them, and the percentiles, to three digits only.
     mutating func bound(min: Double, max: Double) {
         (self.min, self.max) = (min, max)
-        for field in [\DurationReading.p50, \.p90, \.p95, \.p99, \.p999, \.p9999] {
+        for (_, _, field) in Self.percentiles {
             self[keyPath: field] = Swift.min(Swift.max(self[keyPath: field], min), max)
         }
     }
-}
-
-private struct IntervalPlace: Hashable {
-    var second: Int
-    var phase: String
 }
 
 extension TimelineRow {

@@ -1,7 +1,6 @@
 import FoundationEssentials
 package import Measurement
 
-/// The text of `run.json`.
 package enum RunJSON {
     /// The first count that a sum with others of its kind could overflow.
     private static func impossibleCount(in record: RunRecord) -> String? {
@@ -68,9 +67,16 @@ package enum RunJSON {
 
 /// JSON that people read too: pretty, with sorted keys.
 package enum PrettyJSON {
-    /// `path`: of the file, for the error.
-    package static func text(_ value: some Encodable, path: String) throws(ResultError) -> String {
+    /// The text of a value.
+    ///
+    /// An error names `path`. `isSnakeCase`: the member `planHash` is the key `plan_hash`.
+    package static func text(
+        _ value: some Encodable,
+        path: String,
+        isSnakeCase: Bool = false
+    ) throws(ResultError) -> String {
         let encoder = JSONEncoder()
+        if isSnakeCase { encoder.keyEncodingStrategy = .convertToSnakeCase }
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         do {
             return String(decoding: try encoder.encode(value), as: UTF8.self) + "\n"

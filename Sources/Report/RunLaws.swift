@@ -8,7 +8,6 @@ package struct RunLaws {
     /// The laws that do not hold, a line each.
     package private(set) var broken: [String] = []
 
-    /// The laws of the record alone.
     package init(_ record: RunRecord) {
         self.record = record
         for metric in record.metrics { self.check(metric) }
@@ -92,9 +91,7 @@ package struct RunLaws {
     }
 
     private mutating func check(_ reading: DurationReading, _ values: DurationValues?, _ name: String) {
-        let rising = [
-            reading.min, reading.p50, reading.p90, reading.p95, reading.p99, reading.p999, reading.p9999, reading.max,
-        ]
+        let rising = [reading.min] + DurationReading.percentiles.map { reading[keyPath: $0.field] } + [reading.max]
         self.expect(zip(rising, rising.dropFirst()).allSatisfy { $0 <= $1 }, "\(name): a percentile is above the next")
         // The mean is that of buckets, each in place of values that differ by less than a hundredth.
         let isInside = reading.min * 0.99 <= reading.mean && reading.mean <= reading.max * 1.01
@@ -105,10 +102,8 @@ package struct RunLaws {
             return self.broken.append("\(name): its histogram is damaged, or without the values that have no answer")
         }
         own.bound(min: reading.min, max: reading.max)
-        let figures: [(String, KeyPath<DurationReading, Double>)] = [
-            ("p50", \.p50), ("p90", \.p90), ("p95", \.p95), ("p99", \.p99), ("p999", \.p999), ("p9999", \.p9999),
-        ]
-        for (figure, path) in figures where abs(own[keyPath: path] - reading[keyPath: path]) > 1e-9 {
+        for (figure, _, path) in DurationReading.percentiles
+        where abs(own[keyPath: path] - reading[keyPath: path]) > 1e-9 {
             self.broken.append(
                 "\(name): \(figure) is \(reading[keyPath: path]), and \(own[keyPath: path]) by its histogram"
             )
@@ -125,17 +120,17 @@ package struct RunLaws {
     // MARK: - Between metrics
 
     /// The sum of a counter over its labels, without stages; `nil` without any.
-    private func sum(_ name: String, _ labels: Labels = [:]) -> Double? {
-        let counters = self.record.metrics.filter {
-            $0.name == name && $0.labels.contains(labels) && $0.labels[Labels.stage] == nil
-        }.compactMap(\.counter)
-        return counters.isEmpty ? nil : counters.reduce(0) { $0 + $1.value }
+    private func sum(_ kind: MetricDefinition, _ labels: Labels = [:]) -> Double? {
+        self.record.metrics.counters([kind]) { $0.contains(labels) && $0[Labels.stage] == nil }.sum { $0.value }
     }
 
     /// Durations of whole operations, all of them or those that were answered.
-    private func operations(_ name: String, _ part: (DurationReading) -> UInt64 = \.answered) -> Double? {
+    private func operations(
+        _ metric: MetricDefinition,
+        _ part: (DurationReading) -> UInt64 = \.answered
+    ) -> Double? {
         let readings = self.record.metrics.filter {
-            $0.name == name && $0.labels.isWhole() && $0.labels[Labels.stage] == nil
+            $0.isOf(metric) && $0.labels.isWhole() && $0.labels[Labels.stage] == nil
         }.compactMap(\.duration)
         return readings.isEmpty ? nil : readings.reduce(0) { $0 + Double(part($1)) }
     }
@@ -147,7 +142,7 @@ package struct RunLaws {
             if let group = book.group { labels = labels.adding(Labels.group, group) }
             let prefix = book.stanza == nil ? "publish" : "stanza"
             for (column, count) in [("offered", book.offered), ("sent", book.sent), ("not_sent", book.notSent)] {
-                guard let count, let counted = self.sum("\(prefix)_\(column)", labels) else { continue }
+                guard let count, let counted = self.sum(.named("\(prefix)_\(column)"), labels) else { continue }
                 self.expect(
                     Double(count) == counted,
                     "\(book.name): \(column) is \(count), and \(counted) among the metrics"
@@ -164,46 +159,47 @@ package struct RunLaws {
         for (column, count) in deliveries {
             // Stanzas have no such counter of what came.
             let known = self.record.books.filter { $0.stanza == nil || column != "received" }.compactMap(count)
-            guard !known.isEmpty, let counted = self.sum("delivery_\(column)") else { continue }
+            guard !known.isEmpty, let counted = self.sum(.named("delivery_\(column)")) else { continue }
             let all = known.reduce(0) { $0 + Double($1) }
             self.expect(all == counted, "the books have \(all) \(column), and the metrics \(counted)")
         }
-        if let lost = self.record.ledger.lost, let counted = self.sum("delivery_lost") {
+        if let lost = self.record.ledger.lost, let counted = self.sum(.deliveryLost) {
             let all = lost.values.reduce(0) { $0 + Double($1) }
             self.expect(all == counted, "the ledger lost \(all), and the metrics have \(counted)")
         }
     }
 
     private mutating func checkCounts() {
-        let came = self.record.books.contains { $0.stanza != nil } ? nil : self.sum("delivery_received")
+        let came = self.record.books.contains { $0.stanza != nil } ? nil : self.sum(.deliveryReceived)
         let atMost: [(String, Double?, String, Double?)] = [
             (
-                "answered publishes with a duration", self.operations("publish_ack_duration"), "publish_acked",
-                self.sum("publish_acked")
+                "answered publishes with a duration", self.operations(.publishAck), MetricDefinition.publishAcked.name,
+                self.sum(.publishAcked)
             ),
             (
-                "deliveries with a duration", self.operations("delivery_duration"), "delivery_received",
+                "deliveries with a duration", self.operations(.delivery), MetricDefinition.deliveryReceived.name,
                 came
             ),
             (
-                "deliveries in delivery_duration", self.operations("delivery_duration", \.count), "delivery_expected",
-                self.sum("delivery_expected")
+                "deliveries in delivery_duration", self.operations(.delivery, \.count),
+                MetricDefinition.deliveryExpected.name,
+                self.sum(.deliveryExpected)
             ),
-            ("connects", self.operations("connect_duration"), "planned clients", self.planned),
+            ("connects", self.operations(.connect), "planned clients", self.planned),
             (
-                "disconnects", self.sum("disconnects"), "connects",
-                self.operations("connect_duration").map { $0 + (self.operations("reconnect_duration") ?? 0) }
+                "disconnects", self.sum(.disconnects), "connects",
+                self.operations(.connect).map { $0 + (self.operations(.reconnect) ?? 0) }
             ),
         ]
         for (name, few, other, many) in atMost {
             guard let few, let many else { continue }
             self.expect(few <= many, "\(few) \(name) are more than \(many) \(other)")
         }
-        if let back = self.operations("reconnect_duration"), let counted = self.sum("reconnects") {
+        if let back = self.operations(.reconnect), let counted = self.sum(.reconnects) {
             self.expect(back == counted, "reconnects is \(counted), and \(back) have a duration")
         }
         let errors = self.record.errors.reduce(0) { $0 + Double($1.count) }
-        if let counted = self.sum("errors") {
+        if let counted = self.sum(.errors) {
             self.expect(errors == counted, "the list has \(errors) errors, and the metrics \(counted)")
         }
     }
@@ -220,7 +216,7 @@ package struct RunLaws {
         for (name, planned, up) in groups + (self.record.population.map { [("run", $0.planned, $0.up)] } ?? []) {
             self.expect(up ?? 0 <= planned, "\(name): \(up ?? 0) clients up of \(planned)")
         }
-        let most = self.record.metrics.filter { $0.name == "clients" }.compactMap(\.gauge?.max).reduce(0, +)
+        let most = self.record.metrics.filter { $0.isOf(.clients) }.compactMap(\.gauge?.max).reduce(0, +)
         if let planned = self.planned { self.expect(most <= planned, "\(most) clients at once of \(planned)") }
     }
 
@@ -259,7 +255,7 @@ package struct RunLaws {
             let most = Double(cores) * (length + 0.1) * 1.05
             self.expect(cpu <= most, "\(cpu) CPU seconds are more than \(cores) cores have in \(length) s")
         }
-        for metric in self.record.metrics where ["host_cpu_idle", "server_thread_cpu"].contains(metric.name) {
+        for metric in self.record.metrics where metric.isOf([.hostCPUIdle, .serverThreadCPU]) {
             self.expect(metric.gauge?.max ?? 0 <= 1.1, "\(Self.name(metric)) is above a whole core or host")
         }
     }
@@ -290,18 +286,15 @@ package struct RunLaws {
         }
         var histograms: [Series: Histogram] = [:]
         for entry in log.entries {
-            guard let parts = HistogramLog.parse(tag: entry.tag[...]),
-                let own = try? Histogram(decodingV2: entry.encoded)
+            guard let tag = HistogramLog.parse(tag: entry.tag), let own = try? Histogram(decodingV2: entry.encoded)
             else {
                 self.broken.append("latency.hlog: the line at \(entry.start) s is damaged")
                 continue
             }
-            let labels = Dictionary(parts.labels.map { ($0.key, $0.value) }, uniquingKeysWith: { $1 })
-            guard labels[HistogramLog.unmeasured.key] != HistogramLog.unmeasured.value else { continue }
-            histograms[Series(name: parts.name, labels: Labels(labels)), default: Histogram()].merge(own)
+            if tag.isMeasured { histograms[tag.series, default: Histogram()].merge(own) }
         }
         for metric in self.record.metrics where metric.labels[Labels.stage] == nil {
-            let series = Series(name: metric.name, labels: metric.labels)
+            let series = metric.series
             switch metric.reading {
             case .duration(let reading):
                 guard let all = reading.decodedHistogram() else { continue }

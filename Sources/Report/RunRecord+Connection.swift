@@ -8,7 +8,7 @@ extension RunRecord {
         let isInterrupted = codes.contains("interrupted") && self.stages.first?.name == "connect"
         guard codes.contains("no-connection") || isInterrupted else { return false }
         return !self.metrics.contains {
-            $0.name == "connect_duration" && $0.labels["phase"] == "total" && $0.duration?.answered ?? 0 > 0
+            $0.isOf(.connect) && $0.labels["phase"] == "total" && $0.duration?.answered ?? 0 > 0
         }
     }
 

@@ -47,8 +47,6 @@ package final class RunWriter {
     }
 
     /// Writes the last interval, and reads the time line of the whole run.
-    ///
-    /// - Throws: when the file cannot be written or read.
     package func wholeTimeline() throws(ResultError) -> Timeline {
         for interval in self.merger.flush() { try self.write(interval) }
         return try Timeline(reading: self.directory.partial)

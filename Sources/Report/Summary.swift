@@ -10,7 +10,7 @@ package struct Summary {
         case full
     }
 
-    /// Without what is of single stages.
+    /// The record without the metrics of single stages.
     let record: RunRecord
     let stageMetrics: [Metric]
     let style: TerminalStyle
@@ -45,8 +45,8 @@ package struct Summary {
 
     /// All of it, with a line break at the end.
     package var text: String {
-        var lines = self.detail == .compact ? self.compactOpening : self.opening
-        for section in self.detail == .compact ? self.compactSections : self.sections where !section.isEmpty {
+        var lines = self.opening
+        for section in self.sections where !section.isEmpty {
             lines.append("")
             lines += section
         }
@@ -55,10 +55,13 @@ package struct Summary {
 
     private var sections: [[String]] {
         guard !self.nothingConnected else { return self.ownMeasurements + [self.whereFilesAre] }
-        return [self.notes] + self.measurements + [
-            self.stages, self.metObjectives, self.books, self.generator, self.server,
-            self.whereFilesAre,
-        ]
+        let figures =
+            self.detail == .compact
+            ? self.lines + [self.objectiveSection]
+            : [self.loadLine] + self.measurements + [
+                self.stages, self.objectiveSection, self.books, self.generator, self.server,
+            ]
+        return [self.notes] + figures + [self.whereFilesAre]
     }
 
     /// The measurements; with several groups, one section each under its name.
@@ -85,6 +88,21 @@ package struct Summary {
         let words = group.up.map { $0 == group.clients ? clients : "\(Words.count($0)) of \(clients) up" }
         let parts = [group.name, group.protocolName, words ?? clients]
         return self.style.paint("── " + parts.joined(separator: " · ") + " ──", .bold)
+    }
+
+    private var whereFilesAre: [String] {
+        guard let files = self.files else { return [] }
+        let names = [self.page, "run.json metrics.csv timeline.csv latency.hlog"].compactMap(\.self)
+        let others = [self.page.map { "page: \($0)" }, "all figures: --summary full"].compactMap(\.self)
+        let isWhole = self.detail == .full || self.nothingConnected
+        let words = isWhole ? names.joined(separator: " ") : others.joined(separator: " · ")
+        return [self.style.paint("Files", .bold) + "  \(files.hasSuffix("/") ? files : files + "/")  \(words)"]
+    }
+
+    /// Parts side by side, indented below a title; nothing without any.
+    func paragraph(_ title: String, _ parts: [String]) -> [String] {
+        guard !parts.isEmpty else { return [] }
+        return [self.style.paint(title, .bold)] + self.paragraph(parts.joined(separator: " · "), indent: 2)
     }
 
     /// A table under its header, which is painted; nothing where there is no row.

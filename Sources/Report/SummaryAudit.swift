@@ -7,21 +7,21 @@ extension Summary {
         var worst: [String] = []
         for (name, group) in self.record.clients.sorted(by: { $0.key < $1.key }) {
             var spreads: [(String, ClientSpread?, (Double) -> String)] = [
-                ("sent", group.sent, Human.number), ("acked", group.acked, Human.number),
-                ("received", group.received, Human.number), ("longest ack", group.longestAckSeconds, Human.duration),
+                ("sent", group.sent, Words.number), ("acked", group.acked, Words.number),
+                ("received", group.received, Words.number), ("longest ack", group.longestAckSeconds, Words.duration),
             ]
             // Where clients do nothing but connect, that is what they share out.
             if spreads.allSatisfy({ $0.1 == nil }) {
-                spreads = [("connect time", group.connectSeconds, Human.duration)]
+                spreads = [("connect time", group.connectSeconds, Words.duration)]
             }
             for case (let title, .some(let spread), let text) in spreads {
                 let values = [(0, spread.min), (5, spread.p5), (50, spread.p50), (95, spread.p95), (100, spread.max)]
                 let cells = values.map { percent, value in
                     percent.isMultiple(of: 100) || Cell.isCarried(Double(percent), by: UInt64(clamping: spread.clients))
-                        ? text(value) : Human.unknown
+                        ? text(value) : Words.unknown
                 }
-                let jain = spread.jain.map { Human.fixed($0, digits: 3) }
-                table.add(["\(name), \(title)", Human.count(UInt64(clamping: spread.clients))] + cells + [jain])
+                let jain = spread.jain.map { Words.fixed($0, digits: 3) }
+                table.add(["\(name), \(title)", Words.count(UInt64(clamping: spread.clients))] + cells + [jain])
                 // Below 0.9 a tenth of the clients may have had nothing: worth their names.
                 if let index = spread.jain, index < 0.9, ["sent", "acked", "received"].contains(title) {
                     let names = spread.worst.map { "\($0.id) \(text($0.value))" }.joined(separator: ", ")
@@ -45,9 +45,9 @@ extension Summary {
             lines += imbalances.flatMap { self.paragraph("! \($0)", indent: 2, hanging: 2) }
         }
         for book in books {
-            let head = "  \(book.name)  "
+            let (head, texts) = ("  \(book.name)  ", book.equationTexts)
             var line = head
-            for equation in book.equations {
+            for equation in texts {
                 if line.count > head.count, line.count + 3 + equation.count > self.width {
                     lines.append(line.trimmedAtEnd)
                     line = String(repeating: " ", count: head.count)
@@ -56,7 +56,7 @@ extension Summary {
                 }
                 line += equation
             }
-            if !book.equations.isEmpty { lines.append(line) }
+            if !texts.isEmpty { lines.append(line) }
         }
         return lines
     }
@@ -66,63 +66,49 @@ extension Summary {
         let facts = self.record.generator
         var parts: [String] = []
         if let seconds = facts.cpuSeconds {
-            let cores = self.record.generatorCores.map { " (\(Human.significant($0)) cores)" } ?? ""
-            parts.append("CPU \(Human.duration(seconds))\(cores)")
+            let cores = self.record.generatorCores.map { " (\(Words.significant($0)) cores)" } ?? ""
+            parts.append("CPU \(Words.duration(seconds))\(cores)")
         }
         if let shares = facts.loopCPUShares, let highest = shares.max() {
             let loops = shares.count == 1 ? "1 event loop" : "\(shares.count) event loops, busiest"
-            parts.append("\(loops) at \(Human.percent(highest))")
+            parts.append("\(loops) at \(Words.percent(highest))")
         } else if let loops = facts.eventLoops {
             parts.append(loops == 1 ? "1 event loop" : "\(loops) event loops")
         }
-        if let bytes = facts.peakMemoryBytes { parts.append("memory \(Human.bytes(Double(bytes)))") }
-        if let steal = facts.hostSteal { parts.append("host stole \(Human.percent(steal))") }
-        if let idle = self.record.metrics(named: "host_cpu_idle").first?.gauge?.mean {
-            parts.append("host idle \(Human.percent(idle))")
+        if let bytes = facts.peakMemoryBytes { parts.append("memory \(Words.bytes(Double(bytes)))") }
+        if let steal = facts.hostSteal { parts.append("host stole \(Words.percent(steal))") }
+        if let idle = self.record.metrics(named: .hostCPUIdle).first?.gauge?.mean {
+            parts.append("host idle \(Words.percent(idle))")
         }
 
-        var table = TextTable(["", "count", "p50", "p99", "p99.9", "max"])
-        for name in ["schedule_lag", "connect_lag", "loop_lag", "store_commit_duration"] {
-            for metric in self.record.metrics(named: name) {
-                let title = ([name] + metric.labels.all.map(\.value)).joined(separator: " ")
-                table.add(title, metric, [\.p50, \.p99, \.p999, \.max])
-            }
+        var table = TextTable("", Self.tail)
+        for metric in self.record.metrics(named: .scheduleLag, .connectLag, .loopLag, .storeCommit) {
+            table.add(([metric.name] + metric.labels.all.map(\.value)).joined(separator: " "), metric)
         }
-        guard !parts.isEmpty || !table.isEmpty else { return [] }
-        let facing = parts.isEmpty ? [] : self.paragraph(parts.joined(separator: " · "), indent: 2)
-        return [self.style.paint("Generator", .bold)] + facing + (table.isEmpty ? [] : table.lines())
+        guard !table.isEmpty else { return self.paragraph("Generator", parts) }
+        let title = parts.isEmpty ? [self.style.paint("Generator", .bold)] : self.paragraph("Generator", parts)
+        return title + table.lines()
     }
 
-    var whereFilesAre: [String] {
-        guard let files = self.files else { return [] }
-        let directory = files.hasSuffix("/") ? files : files + "/"
-        let names = [self.page, "run.json metrics.csv timeline.csv latency.hlog"].compactMap(\.self)
-        return [self.style.paint("Files", .bold) + "  \(directory)  \(names.joined(separator: " "))"]
+    /// The name of the watched server and its use, such as `mosquitto 2.0.11` and `CPU 0.98 cores`.
+    var serverParts: [String] {
+        self.record.serverFacts.map { $0.name.hasPrefix("server") ? $0.value : "\($0.name) \($0.value)" }
     }
+
+    var server: [String] { self.paragraph("Server", self.serverParts) }
 }
 
 extension Books {
     /// `offered 12 = sent 12 + not sent 0`, and the others that can be written down.
-    fileprivate var equations: [String] {
-        let answers: [(String, UInt64?)] =
-            self.isAnswered
-            ? [
-                ("acked", self.acked), ("in flight", self.inFlight), ("timed out", self.timedOut),
-                ("failed", self.failed),
-            ] : [("confirmed", self.confirmed), ("unconfirmed", self.unconfirmed)]
-        let owed = [("outstanding", self.deliveryOutstanding)].filter { $0.1 ?? 0 > 0 }
-        return [
-            self.equation(("offered", self.offered), [("sent", self.sent), ("not sent", self.notSent)]),
-            self.equation(("sent", self.sent), answers),
-            self.equation(("expected", self.expected), [("received", self.received), ("lost", self.lost)] + owed),
-        ].compactMap { $0 }
-    }
-
-    private func equation(_ whole: (String, UInt64?), _ parts: [(String, UInt64?)]) -> String? {
-        let terms = parts.compactMap { name, count in count.map { "\(name) \(Human.count($0))" } }
-        guard let total = whole.1, terms.count == parts.count else { return nil }
-        // If they differ, the line above reports it; here both figures are printed.
-        let sum = parts.compactMap(\.1).reduce(0, &+)
-        return "\(whole.0) \(Human.count(total)) \(sum == total ? "=" : "≠") \(terms.joined(separator: " + "))"
+    fileprivate var equationTexts: [String] {
+        self.equations.compactMap { whole, parts in
+            // Few runs have these: they are printed where they are not zero.
+            let parts = parts.filter { !["excused", "outstanding"].contains($0.name) || $0.count ?? 0 > 0 }
+            let terms = parts.compactMap { name, count in count.map { "\(name) \(Words.count($0))" } }
+            guard let total = whole.count, terms.count == parts.count else { return nil }
+            // If they differ, the line above reports it; here both figures are printed.
+            let sum = parts.compactMap(\.count).reduce(0, &+)
+            return "\(whole.name) \(Words.count(total)) \(sum == total ? "=" : "≠") \(terms.joined(separator: " + "))"
+        }
     }
 }

@@ -13,19 +13,6 @@ struct SummaryCounts {
         }
     }
 
-    private enum Kind {
-        case offered, sent, acked, notSent, outstanding
-        case disconnects, reconnects, received, answered, reordered, overlapping
-    }
-
-    private static let kinds: [String: Kind] = [
-        "publish_offered": .offered, "stanza_offered": .offered, "publish_sent": .sent, "stanza_sent": .sent,
-        "publish_acked": .acked, "stanza_answered": .acked, "publish_not_sent": .notSent,
-        "stanza_not_sent": .notSent, "publish_outstanding": .outstanding, "stanza_outstanding": .outstanding,
-        "disconnects": .disconnects, "reconnects": .reconnects, "received": .received,
-        "requests_answered": .answered, "delivery_reordered": .reordered, "delivery_overlap": .overlapping,
-    ]
-
     private(set) var offered = Sum()
     private(set) var sent = Sum()
     private(set) var acked = Sum()
@@ -37,7 +24,8 @@ struct SummaryCounts {
     private(set) var reconnects = Sum()
     /// Messages that clients received from each other; of a request, its answer.
     private(set) var arrived = Sum()
-    private(set) var reordered = Sum()
+    /// The faults of deliveries by kind, besides those that are lost or owed.
+    private(set) var irregular: [MetricDefinition: Sum] = [:]
     private(set) var overlapping = Sum()
 
     init(_ metrics: [Metric]) {
@@ -45,8 +33,8 @@ struct SummaryCounts {
         var written: Set<[String?]> = []
         var stanzas: [(kind: [String?], reading: CounterReading)] = []
         for metric in metrics {
-            guard case .counter(let reading) = metric.reading, let kind = Self.kinds[metric.name] else { continue }
-            switch kind {
+            guard case .counter(let reading) = metric.reading, let kind = metric.definition else { continue }
+            switch kind.role {
             case .offered:
                 self.offered.add(reading)
                 if let stanza = metric.labels["stanza"] { written.insert([metric.labels[Labels.group], stanza]) }
@@ -54,23 +42,35 @@ struct SummaryCounts {
             case .acked: self.acked.add(reading)
             case .notSent: self.notSent.add(reading)
             case .outstanding: self.outstanding.add(reading)
-            case .disconnects where !metric.labels.isOfPlannedDeparture: self.lostConnections.add(reading)
-            case .disconnects: break
-            case .reconnects: self.reconnects.add(reading)
-            case .received:
-                guard let stanza = metric.labels["stanza"] else {
-                    self.arrived.add(reading)
-                    continue
+            case .ledger:
+                if kind == .deliveryOverlap { self.overlapping.add(reading) }
+                if MetricDefinition.irregularities.contains(kind) {
+                    self.irregular[kind, default: Sum()].add(reading)
                 }
-                // Servers send presence of others, and answers, of their own accord.
-                guard stanza != "iq", metric.labels["from"] != "other" else { continue }
-                stanzas.append(([metric.labels[Labels.group], stanza], reading))
-            // A request that arrived and was answered is no delivery.
-            case .answered: self.arrived.add(reading, times: -1)
-            case .reordered: self.reordered.add(reading)
-            case .overlapping: self.overlapping.add(reading)
+            case .other: self.add(kind, metric.labels, reading, &stanzas)
+            default: break
             }
         }
         for (kind, reading) in stanzas where written.contains(kind) { self.arrived.add(reading) }
+    }
+
+    private mutating func add(
+        _ kind: MetricDefinition,
+        _ labels: Labels,
+        _ reading: CounterReading,
+        _ stanzas: inout [(kind: [String?], reading: CounterReading)]
+    ) {
+        switch kind {
+        case .disconnects: if !labels.isOfPlannedDeparture { self.lostConnections.add(reading) }
+        case .reconnects: self.reconnects.add(reading)
+        case .received:
+            guard let stanza = labels["stanza"] else { return self.arrived.add(reading) }
+            // Servers send presence of others, and answers, of their own accord.
+            guard stanza != "iq", labels["from"] != "other" else { return }
+            stanzas.append(([labels[Labels.group], stanza], reading))
+        // A request that arrived and was answered is no delivery.
+        case .requestsAnswered: self.arrived.add(reading, times: -1)
+        default: break
+        }
     }
 }

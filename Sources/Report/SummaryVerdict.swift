@@ -2,32 +2,23 @@ package import Measurement
 
 extension Summary {
     /// Measurement and objectives side by side: neither is to be missed for the other.
+    ///
+    /// The compact text leaves out the reasons that the sentence has word for word.
     var opening: [String] {
-        let rows = self.hasFailed ? self.objectiveRows() + [""] : []
-        return self.opening(rows, self.reasons(self.record.verdict?.reasons ?? []))
-    }
-
-    /// Without the reasons that the sentence has word for word.
-    var compactOpening: [String] {
-        let sentence = self.record.findings?.sentence ?? ""
-        return self.opening(
-            [],
-            self.reasons(
-                (self.record.verdict?.reasons ?? []).filter { reason in
-                    // The code of a silent server is in the exit status.
-                    !sentence.contains(reason.code == Verdict.Reason.silentCode ? reason.text : reason.line)
-                }
-            )
-        )
-    }
-
-    private func opening(_ rows: [String], _ reasons: [String]) -> [String] {
-        let state = self.style.paint(self.state.uppercased(), self.ink)
-        guard let objectives = self.objectives else {
-            return ["\(state)  \(self.headline)"] + self.sentence + reasons
+        let isCompact = self.detail == .compact
+        let words = self.record.findings?.sentence ?? ""
+        let reasons = (self.record.verdict?.reasons ?? []).filter { reason in
+            // The code of a silent server is in the exit status.
+            !isCompact || !words.contains(reason.code == Verdict.Reason.silentCode ? reason.text : reason.line)
         }
-        let ink: TerminalStyle.Ink = self.hasFailed ? .red : .green
-        return ["\(state) · \(self.style.paint(objectives, ink))"] + self.sentence + rows + [self.headline] + reasons
+        func paragraph(_ text: String) -> [String] { self.paragraph(text, indent: 2, hanging: 2) }
+        let sentence = self.line("Outcome", [ServerOutcome(self.record).text])
+        let rest = (self.segment.map(paragraph) ?? []) + reasons.flatMap { paragraph("! \($0.line)") }
+        let state = self.style.paint(self.state.uppercased(), self.record.verdict?.state.ink ?? .yellow)
+        guard let objectives = self.objectives else { return ["\(state)  \(self.headline)"] + sentence + rest }
+        let rows = self.hasFailed && !isCompact ? self.objectiveRows() + [""] : []
+        let met = self.style.paint(objectives, self.hasFailed ? .red : .green)
+        return ["\(state) · \(met)"] + sentence + rows + [self.headline] + rest
     }
 
     /// `3 of 4 objectives met`; nothing of a run that tested none, such as one in which no client connected.
@@ -40,20 +31,7 @@ extension Summary {
     /// Whether an objective that was tested failed.
     var hasFailed: Bool { !self.nothingConnected && self.record.thresholds.contains { !$0.ok } }
 
-    /// The one sentence of the run.
-    private var sentence: [String] {
-        (self.record.findings?.sentence).map { self.paragraph($0, indent: 2, hanging: 2) } ?? []
-    }
-
-    /// The verdict in a word.
     var state: String { self.record.verdict?.state.rawValue ?? "unfinished" }
-
-    private var ink: TerminalStyle.Ink { self.record.verdict?.state.ink ?? .yellow }
-
-    private func reasons(_ reasons: [Verdict.Reason]) -> [String] {
-        let segment = self.segment.map { self.paragraph($0, indent: 2, hanging: 2) } ?? []
-        return segment + reasons.flatMap { self.paragraph("! \($0.line)", indent: 2, hanging: 2) }
-    }
 
     /// Notes in addition to the figures.
     var notes: [String] {
@@ -65,8 +43,8 @@ extension Summary {
 
     /// `clamor run · fleet telemetry · 10.0 s measured of 12.1 s · started 2026-11-21 01:37:09 UTC`.
     var headline: String {
-        let measured = Human.duration(self.measuredSeconds) + " measured"
-        let length = self.record.durationSeconds.map(Human.duration)
+        let measured = Words.duration(self.measuredSeconds) + " measured"
+        let length = self.record.durationSeconds.map(Words.duration)
         let time =
             switch (self.measuredSeconds > 0, length) {
             case (true, .some(let length)): "\(measured) of \(length)"
@@ -80,7 +58,7 @@ extension Summary {
         )
     }
 
-    /// Of the measured phase, which rates are of.
+    /// The length of the measured phase, which rates belong to.
     var measuredSeconds: Double { self.record.stages.reduce(0) { $1.measured ? $0 + $1.durationSeconds : $0 } }
 
     /// The part of a run's count that was in the measured phase, by its rate; `nil` where that is all of it.
@@ -106,11 +84,19 @@ extension Summary {
         return ([program] + subcommand).joined(separator: " ")
     }
 
-    /// The objectives of a run in which all were met.
-    var metObjectives: [String] {
-        guard !self.record.thresholds.isEmpty, !self.hasFailed else { return [] }
-        return [self.style.paint("Objectives", .bold) + "  all \(self.record.thresholds.count) met"]
-            + self.objectiveRows()
+    /// The compact text lists only failed objectives where there are more than these.
+    private static let mostObjectives = 6
+
+    /// The objectives; the full text of a failed run has them in its opening.
+    var objectiveSection: [String] {
+        let results = self.record.thresholds
+        let isCompact = self.detail == .compact
+        guard !results.isEmpty, isCompact || !self.hasFailed else { return [] }
+        let share = self.record.findings?.withinObjective.map {
+            "  \(Words.percent($0)) of the seconds met the latency objectives"
+        }
+        return [self.style.paint("Objectives", .bold) + (isCompact ? share ?? "" : "  all \(results.count) met")]
+            + self.objectiveRows { !isCompact || !$0.ok || results.count <= Self.mostObjectives }
     }
 
     /// `met`, `FAILED` or `undecided`, the sentence, and the figure that decided.
@@ -132,7 +118,7 @@ extension Summary {
         var table = TextTable(["Errors", "count", "first at"])
         for error in errors {
             // The time of day, to the millisecond.
-            table.add([error.words, Human.count(error.count), String(error.firstAt.prefix(23).dropFirst(11))])
+            table.add([error.words, Words.count(error.count), String(error.firstAt.prefix(23).dropFirst(11))])
         }
         let rows = self.section(table)
         var lines = [rows[0]]
@@ -170,23 +156,28 @@ extension ThresholdResult {
         let unit = (try? Threshold.parse(self.expression))?.unit
         func text(_ value: Double) -> String {
             switch unit {
-            case .time: Human.duration(value)
-            case .share: Human.percent(value)
-            case .perSecond: Human.rate(value)
-            case .plain, nil: Human.number(value)
+            case .time: Words.duration(value)
+            case .share: Words.percent(value)
+            case .perSecond: Words.rate(value)
+            case .plain, nil: Words.number(value)
             }
         }
         guard self.isBound else { return text(value) }
-        return self.high.map { "\(text(value)) to \(text($0))" } ?? Human.atLeast(text(value))
+        return self.high.map { "\(text(value)) to \(text($0))" } ?? Words.atLeast(text(value))
     }
 
     /// The means to decide it; `nil` if it is decided, or if nothing but an answer would.
     package var remedy: String? {
         guard self.state == .undecided, let low = self.value, let high = self.high,
-            (try? Threshold.parse(self.expression))?.name == "delivery_lost"
+            (try? Threshold.parse(self.expression))?.isOf(.deliveryLost) == true
         else { return nil }
-        return "\(Human.number(high - low)) outstanding when the drain ended; give it more time"
+        return "\(Words.number(high - low)) outstanding when the drain ended; give it more time"
     }
+}
+
+extension FindingPoint {
+    /// The value of one that is a time.
+    package var text: String { Words.atLeast(Words.duration(self.value), if: self.bound == true) }
 }
 
 extension ThresholdResult.State {
@@ -213,5 +204,5 @@ extension ErrorRecord {
 }
 
 extension [ErrorRecord] {
-    var mostFrequentFirst: [ErrorRecord] { self.sorted { ($1.count, $0.kind) < ($0.count, $1.kind) } }
+    package var mostFrequentFirst: [ErrorRecord] { self.sorted { ($1.count, $0.kind) < ($0.count, $1.kind) } }
 }

@@ -2,18 +2,28 @@ import Measurement
 
 /// Rows under aligned columns: the first column to the left, all others to the right.
 struct TextTable {
-    private var rows: [[String?]] = []
+    private var rows: [[String?]]
+    private let figures: [KeyPath<DurationReading, Double>]
 
-    init(_ header: [String]) { self.rows = [header] }
+    init(_ header: [String]) {
+        self.rows = [header]
+        self.figures = []
+    }
+
+    /// A table of durations: their titles, counts and these figures.
+    init(_ title: String, _ figures: [KeyPath<DurationReading, Double>]) {
+        self.rows = [[title, "count"] + figures.map(Cell.name)]
+        self.figures = figures
+    }
 
     var isEmpty: Bool { self.rows.count < 2 }
 
     /// A cell without a value is not known: it is printed as a dash.
     mutating func add(_ cells: [String?]) { self.rows.append(cells) }
 
-    /// A row of a duration: its title, its samples, and these of its percentiles.
-    mutating func add(_ title: String, _ metric: Metric, _ fields: [KeyPath<DurationReading, Double>]) {
-        self.add([title, Cell.count(metric.duration?.count)] + Cell.durations(metric, fields))
+    /// A row of a table of durations.
+    mutating func add(_ title: String, _ metric: Metric) {
+        self.add([title, Cell.count(metric.duration?.count)] + Cell.durations(metric, self.figures))
     }
 
     /// The lines, the header first and standing out by two columns, none with trailing blanks.
@@ -28,7 +38,7 @@ struct TextTable {
         let rows = self.rows.enumerated().map { number, row in
             used.map { column -> (text: String, width: Int) in
                 guard column < row.count else { return ("", 0) }
-                let text = (number > 0 && column == 0 ? "  " : "") + (row[column] ?? Human.unknown)
+                let text = (number > 0 && column == 0 ? "  " : "") + (row[column] ?? Words.unknown)
                 return (text, text.width)
             }
         }

@@ -16,7 +16,6 @@ struct TimelineRow {
     var reading: Reading
     /// The length of its interval, to the millisecond; only a counter that moved gives it.
     var length: Double?
-    /// Whether an interval begins with it.
     var beginsInterval: Bool
 
     /// The rows that were written completely; the header and invalid lines are skipped.
@@ -52,6 +51,28 @@ struct TimelineRow {
     }
 }
 
+extension TimelineRow {
+    /// The counter or the gauge; `nil` of a duration, whose histogram is elsewhere.
+    var level: Metric? {
+        let reading: Metric.Reading
+        switch self.reading {
+        case .duration: return nil
+        case .counter(let value, let rate): reading = .counter(CounterReading(value: value, rate: rate))
+        case .gauge(let value): reading = .gauge(GaugeReading(value: value))
+        }
+        return Metric(name: self.series.name, labels: self.series.labels, unit: self.unit, reading: reading)
+    }
+}
+
+extension [TimelineRow] {
+    var byInterval: [[TimelineRow]] {
+        self.reduce(into: []) { intervals, row in
+            if row.beginsInterval { intervals.append([]) }
+            intervals[intervals.count - 1].append(row)
+        }
+    }
+}
+
 extension TimelineSplit {
     fileprivate mutating func begins(_ row: TimelineScanner.Row, _ kind: Metric.Kind) -> Bool {
         self.begins(second: row.second, phase: row.phase, head: row.head, isDuration: kind == .duration)
@@ -70,7 +91,6 @@ extension Timeline {
         self = data.withUnsafeBytes { Timeline(parsing: $0.bindMemory(to: UInt8.self)) }
     }
 
-    /// Reads the text of a `timeline.csv`.
     package init(text: String) {
         var text = text
         self = text.withUTF8 { Timeline(parsing: $0) }
@@ -132,6 +152,7 @@ extension Timeline.Column {
     fileprivate mutating func add(_ row: TimelineScanner.Row, interval: Int) {
         self.fill(upTo: interval)
         guard self.kind == .duration else { return self.values.append(row.value) }
+        if row.bounds.contains("p99") { self.bounds.insert(interval) }
         self.values.append(row.count)
         self.p50.append(row.p50)
         self.p99.append(row.p99)

@@ -12,18 +12,18 @@ struct TimelineScanner {
     /// A row; NaN where a cell is empty.
     struct Row {
         var second: Int
-        /// In ``TimelineScanner/phases``.
+        /// The place in ``TimelineScanner/phases``.
         var phase: Int
-        /// In ``TimelineScanner/heads``.
+        /// The place in ``TimelineScanner/heads``.
         var head: Int
-        var value: Double
-        var rate: Double
-        var count: Double
-        var min: Double
-        var p50: Double
-        var p99: Double
-        var max: Double
-        /// Of operations without an answer; only a duration that has any gives it.
+        var value = Double.nan
+        var rate = Double.nan
+        var count = Double.nan
+        var min = Double.nan
+        var p50 = Double.nan
+        var p99 = Double.nan
+        var max = Double.nan
+        /// The operations without an answer; only a duration that has any gives it.
         var unanswered: UnansweredReading?
         var bounds: [String] = []
 
@@ -49,7 +49,7 @@ struct TimelineScanner {
     private var cells: [Range<Int>] = []
 
     private static let width = 2 + MetricsCSV.columns.count
-    /// Of files of `clamor.run/1`.
+    /// The number of cells in files of `clamor.run/1`.
     private static let firstWidth = 2 + MetricsCSV.firstColumns
 
     private enum Place {
@@ -116,14 +116,7 @@ struct TimelineScanner {
         var row = Row(
             second: second,
             phase: self.phase(UnsafeBufferPointer(rebasing: bytes[self.cells[1]])),
-            head: head,
-            value: .nan,
-            rate: .nan,
-            count: .nan,
-            min: .nan,
-            p50: .nan,
-            p99: .nan,
-            max: .nan
+            head: head
         )
         switch self.heads[head].kind {
         case .duration:
@@ -134,8 +127,8 @@ struct TimelineScanner {
             row.max = number(Place.max)
             guard !row.min.isNaN, !row.max.isNaN else { return nil }
             guard cells.count == Self.width else { break }
-            let failed = UInt64(exactly: number(Place.failed)) ?? 0
-            let outstanding = UInt64(exactly: number(Place.outstanding)) ?? 0
+            let failed = UInt64(bounded: number(Place.failed))
+            let outstanding = UInt64(bounded: number(Place.outstanding))
             guard failed > 0 || outstanding > 0 else { break }
             row.unanswered = UnansweredReading(failed: failed, outstanding: outstanding)
             let bounds = String(decoding: bytes[cells[Place.bounds]], as: UTF8.self)
@@ -212,7 +205,6 @@ struct TimelineScanner {
 
     // MARK: - Cells
 
-    /// The text of a cell without its quotes.
     private static func text(_ cell: UnsafeBufferPointer<UInt8>) -> String {
         let text = String(decoding: cell, as: UTF8.self)
         guard cell.contains(0x22) else { return text }
@@ -256,14 +248,14 @@ struct TimelineScanner {
     }
 }
 
-/// Where a row begins a new interval.
+/// Tells at which rows a new interval begins.
 ///
 /// A second in which a stage ended is two intervals. The second one begins with durations again, or with a series that
 /// was there before.
 struct TimelineSplit {
     private var last: (second: Int, phase: Int, isDuration: Bool)?
     private var interval = 0
-    /// By head: the interval that had it last.
+    /// For each head the interval that had it last.
     private var seen: [Int] = []
 
     mutating func begins(second: Int, phase: Int, head: Int, isDuration: Bool) -> Bool {

@@ -22,7 +22,6 @@ package enum ExitStatus: Int32, Sendable, CaseIterable {
     case unreconciled = 97
     /// With `--strict`: the generator, not the server, limited the load.
     case generatorLimited = 98
-    /// A threshold failed.
     case thresholdFailed = 99
     /// All checks passed.
     case success = 0
@@ -93,10 +92,8 @@ package enum ExitStatus: Int32, Sendable, CaseIterable {
         }
     }
 
-    /// The status of a comparison.
     package init(hasRegressed: Bool) { self = hasRegressed ? .thresholdFailed : .success }
 
-    /// The status of a calibration.
     package init(isCalibrated: Bool) { self = isCalibrated ? .success : .thresholdFailed }
 
     /// Whether a run with this status reached its planned end.

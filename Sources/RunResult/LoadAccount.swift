@@ -24,7 +24,6 @@ package struct LoadAccount: Sendable {
     package var unreconciled: [Verdict.Reason] = []
     /// Operations that this process, and not the server, held back.
     package var limited: [Verdict.Reason] = []
-    /// Notes for the reader of the figures.
     package var notes: [Verdict.Reason] = []
     package var ledger = LedgerRecord(on: false)
     /// Ordered by number.
@@ -82,7 +81,6 @@ package struct DeliveryAccount: Sendable {
     package var absent: [AbsentValues] = []
     /// Reasons why the books are not exact.
     package var unreconciled: [Verdict.Reason] = []
-    /// Notes for the reader of the figures.
     package var notes: [Verdict.Reason] = []
     /// Input for the ledger that a merge builds from all segments, where one segment alone has none.
     package var segment: SegmentLedger?
@@ -123,8 +121,8 @@ package struct GroupResult: Sendable {
     ) {
         self.name = name
         self.account = name.map { account.of(group: $0) } ?? account
-        self.mismatches = mismatches.map { $0.of(group: name) }
-        self.notes = (notes + account.notes).map { $0.of(group: name) }
+        self.mismatches = mismatches.map { $0.of(name) }
+        self.notes = (notes + account.notes).map { $0.of(name) }
         self.clock = clock
         self.nothingCameUp = nothingCameUp
         self.clientID = clientID
@@ -143,8 +141,8 @@ extension LoadAccount {
             account.absent[index].labels = account.absent[index].labels.adding(Labels.group, group)
         }
         for index in account.books.indices { account.books[index].group = group }
-        account.unreconciled = account.unreconciled.map { $0.of(group: group) }
-        account.limited = account.limited.map { $0.of(group: group) }
+        account.unreconciled = account.unreconciled.map { $0.of(group) }
+        account.limited = account.limited.map { $0.of(group) }
         return account
     }
 }

@@ -45,14 +45,6 @@ extension Verdict.Reason {
         case .planned, .interrupted, .ordered, .thresholdBroken: return nil
         }
     }
-
-    /// The reason with the group's name as prefix.
-    package func of(group: String?) -> Self {
-        guard let group else { return self }
-        var reason = self
-        reason.text = "\(group): \(self.text)"
-        return reason
-    }
 }
 
 extension [ErrorRecord] {

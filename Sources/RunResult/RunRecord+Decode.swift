@@ -1,11 +1,9 @@
 package import Measurement
 
-/// How a decode ended.
 package enum DecodeEnd: Hashable, Sendable {
     case planned
     case interrupted
     case thresholdBroken
-    /// The connection of a lane was lost.
     case connection(String)
     /// A lane decoded something other than what was encoded.
     case decoded(String)
@@ -19,7 +17,6 @@ package struct LaneShare: Sendable {
     package var lane: String
     /// The share, 0 to 1.
     package var share: Double
-    /// ``share`` as text.
     package var words: String
 
     package init(lane: String, share: Double, words: String) {

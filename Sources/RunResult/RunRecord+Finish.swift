@@ -50,7 +50,7 @@ extension RunRecord {
         if limits.isEmpty {
             for (group, own) in zip(groups, samples.groups) {
                 let found = own.watch?.notes(record.part(group.name), group.account.clients) ?? []
-                notes += found.map { $0.of(group: group.name) }
+                notes += found.map { $0.of(group.name) }
             }
         }
         if !notes.isEmpty { record.notes = notes }
@@ -96,16 +96,16 @@ extension RunRecord {
                 let example = self.errors.filter { $0.group == name }.example
                 let words = self.part(name).nothingCameUp(group.nothingCameUp)
                 let reason = Verdict.Reason.loss(loss, words, example: example)
-                if let reason { verdict.add(.aborted, reason.of(group: name)) }
+                if let reason { verdict.add(.aborted, reason.of(name)) }
             }
         }
         verdict.add(.unreconciled, delivery.unreconciled + groups.flatMap(\.account.unreconciled))
         for imbalance in self.books.flatMap(\.imbalances) {
             verdict.add(.unreconciled, Verdict.Reason(code: "books", text: imbalance))
         }
-        for wrong in self.errors where wrong.kind == "live connections" {
+        for wrong in self.errors where wrong.kind == ErrorRecord.liveConnections {
             let reason = Verdict.Reason(code: "live-connections", text: wrong.example)
-            verdict.add(.unreconciled, reason.of(group: wrong.group))
+            verdict.add(.unreconciled, reason.of(wrong.group))
         }
         verdict.add(.generatorLimited, groups.flatMap(\.account.limited))
         verdict.add(.unreconciled, groups.flatMap(\.mismatches))
@@ -154,7 +154,7 @@ extension RunRecord {
 
     /// The SUBSCRIBE and UNSUBSCRIBE packets of a subscription churn, with the turns that were not begun.
     var turns: (due: UInt64, outstanding: UInt64) {
-        self.whole("subscription_churn_duration").compactMap(\.duration).reduce((0, 0)) { sum, leg in
+        self.whole(.subscriptionChurn).compactMap(\.duration).reduce((0, 0)) { sum, leg in
             (sum.0 &+ leg.count, sum.1 &+ (leg.unanswered?.outstanding ?? 0))
         }
     }
@@ -181,8 +181,8 @@ extension RunRecord {
         // Messages that were not answered are beyond every objective.
         let unanswered = [self.outstandingWords].compactMap(\.self)
         let step = verdict.ofStep(broken: self.thresholds.filter { !$0.ok }.map(\.expression) + unanswered)
-        guard step == .held, let late = verdict.reasons.first?.text else { return (step, step.reason) }
-        return (step, "the generator was the limit, and the objectives were met all the same: \(late)")
+        guard step == .held, let late = verdict.reasons.first else { return (step, step.reason) }
+        return (step, "\(late.limited), and the objectives were met all the same: \(late.text)")
     }
 }
 

@@ -16,7 +16,6 @@ package struct RunSamples: Sendable {
     package var audit = GeneratorAudit(isOpenLoop: false)
     /// One entry for each group of the run.
     package var groups: [GroupSamples] = []
-    /// The threshold that ended the run.
     package var brokenThreshold: String?
     /// The messages received by the share groups of all groups.
     package var shares = ShareGroupLedger().export()
@@ -28,7 +27,6 @@ package struct RunSamples: Sendable {
     package init() {}
 }
 
-/// The measurements of one group.
 package struct GroupSamples: Sendable {
     /// The rate of connects compared with `-R`; `nil` without `-R`.
     package var connects: ConnectPace?
@@ -66,7 +64,6 @@ package struct RunTerms: Sendable {
     }
 
     package var thresholds: [Threshold]
-    /// The stages of the plan.
     package var stages: [Stage]
 
     package init(thresholds: [Threshold], stages: [Stage] = []) {

@@ -37,9 +37,7 @@ package enum SASLChoiceError: Error, Hashable, Sendable {
     case nothingOffered
     /// None of the offered mechanisms can be used with the given credentials.
     case noneShared(offered: [String])
-    /// The requested mechanism is not offered.
     case notOffered(String, offered: [String])
-    /// The requested mechanism is unknown.
     case unknown(String)
     /// Only PLAIN is left, and the connection is not encrypted.
     case plainWithoutTLS

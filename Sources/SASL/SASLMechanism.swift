@@ -8,7 +8,6 @@ package protocol SASLMechanism: Sendable {
     /// The first message; `nil` where the mechanism lets the server speak first.
     mutating func begin() throws(SASLError) -> [UInt8]?
 
-    /// Answers a challenge.
     mutating func respond(to challenge: [UInt8]) throws(SASLError) -> [UInt8]
 
     /// The server reports success; its data must prove the server's identity if the mechanism can (RFC 5802 §3).

@@ -22,7 +22,6 @@ package struct SASLMechanismChoice: Hashable, Sendable {
 
     package init() {}
 
-    /// The credentials of the login.
     package struct Credentials: Sendable {
         package var user: String
         /// `nil` for a client that has a certificate only.

@@ -10,7 +10,7 @@ struct SASLPrepTables: Sendable {
     let spaces: CodePoints
     /// RFC 4013 §2.3.
     let prohibited: CodePoints
-    /// Without a character in Unicode 3.2 (A.1).
+    /// The code points without a character in Unicode 3.2 (A.1).
     let unassigned: CodePoints
     /// RandALCat (D.1).
     let rightToLeft: CodePoints
@@ -18,7 +18,7 @@ struct SASLPrepTables: Sendable {
     let leftToRight: CodePoints
     /// Full compatibility decompositions, without those of Hangul syllables.
     private let decompositions: [UInt32: [UInt32]]
-    /// By pair: the first character in the upper half.
+    /// The composed character of each pair, whose first character is in the upper half.
     private let compositions: [UInt64: UInt32]
     private let classes: CodePoints
     private let classNumbers: [UInt8]
@@ -66,7 +66,6 @@ struct SASLPrepTables: Sendable {
         }
     }
 
-    /// The canonical combining class.
     private func combiningClass(_ point: UInt32) -> UInt8 {
         self.classes.place(of: point).map { self.classNumbers[$0] } ?? 0
     }

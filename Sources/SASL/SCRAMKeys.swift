@@ -37,7 +37,7 @@ package final class SCRAMKeyCache: Sendable {
 
     private struct Table {
         var keys: [Source: SCRAMKeys] = [:]
-        /// In order of age from `oldest` on, around the end.
+        /// The sources by age from `oldest` on, around the end.
         var order: [Source] = []
         var oldest = 0
         var derivations = 0

@@ -106,7 +106,6 @@ enum SCRAMMessage {
     }
 }
 
-/// The source of nonces.
 package enum SCRAMNonce {
     /// 24 random bytes, as 32 printable characters.
     package static func random() -> String {

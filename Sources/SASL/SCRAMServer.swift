@@ -7,7 +7,7 @@ package struct SCRAMCredentials: Hashable, Sendable {
     package let storedKey: [UInt8]
     package let serverKey: [UInt8]
 
-    /// From what was kept.
+    /// Takes the keys from what was kept.
     package init(salt: [UInt8], iterations: Int, storedKey: [UInt8], serverKey: [UInt8]) {
         self.salt = salt
         self.iterations = iterations
@@ -114,7 +114,6 @@ package struct SCRAMServer: Sendable {
         self.credentials = credentials
     }
 
-    /// Takes a message of the client.
     package mutating func received(_ message: [UInt8]) -> Step {
         let state = self.state
         self.state = .ended

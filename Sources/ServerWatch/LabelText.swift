@@ -16,4 +16,14 @@ package enum LabelText {
         if safe.utf8.allSatisfy({ $0 < 0x80 }) || Labels(parsing: labels.description) == labels { return safe }
         return replaced { $0 != ";" && (0x20..<0x7F).contains($0.value) }
     }
+
+    /// The name, or the name with the first number from 2 on that is not taken: `worker`, `worker 2`.
+    static func unique(_ name: String, unless isTaken: (String) -> Bool) -> String {
+        var (label, number) = (name, 1)
+        while isTaken(label) {
+            number += 1
+            label = "\(name) \(number)"
+        }
+        return label
+    }
 }

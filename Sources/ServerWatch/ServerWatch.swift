@@ -6,17 +6,15 @@ import Synchronization
 import Transport
 
 /// The reason why a server cannot be watched as requested.
-package enum ServerWatchError: Error, CustomStringConvertible {
+package enum ServerWatchError: Error {
     case process(ProcessWatchError)
     /// The TLS settings of an exporter.
     case exporter(ExporterAddress, String)
+}
 
-    package var description: String {
-        switch self {
-        case .process(let error): error.description
-        case .exporter(let address, let text): "--watch-prometheus \(address): \(text)"
-        }
-    }
+/// The kind of source that a line for the user is about; the user has words of their own for each.
+package enum WatchSource: Sendable {
+    case process, exporter, sys
 }
 
 /// The findings of a watch at the end of a run.
@@ -39,7 +37,7 @@ package final class ServerWatch: Sendable {
         package var processes: [String] = []
         package var exporters: [PrometheusSettings] = []
         package var sys: SysWatch.Settings?
-        /// For tests.
+        /// The source of process data, which tests replace.
         package var files = ProcessFiles.system
 
         package init() {}
@@ -52,7 +50,7 @@ package final class ServerWatch: Sendable {
     }
 
     private let settings: Settings
-    private let warn: @Sendable (String) -> Void
+    private let warn: @Sendable (WatchSource, String) -> Void
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     private let eventLoop: any EventLoop
     private let sources: NIOLoopBoundBox<Sources>
@@ -65,12 +63,12 @@ package final class ServerWatch: Sendable {
     /// - Parameters:
     ///   - settings: the servers, each by its sources.
     ///   - warn: gets lines for the user, from any thread.
-    package init(_ settings: Settings, warn: @escaping @Sendable (String) -> Void) {
+    package init(_ settings: Settings, warn: @escaping @Sendable (WatchSource, String) -> Void) {
         self.settings = settings
         self.warn = warn
         self.eventLoop = self.group.next()
         self.sources = .makeBoxSendingValue(Sources(), eventLoop: self.eventLoop)
-        self.sys = settings.sys.map { [group] in SysWatch($0, on: group, warn: warn) }
+        self.sys = settings.sys.map { [group] in SysWatch($0, on: group) { warn(.sys, $0) } }
     }
 
     /// Finds the processes, and reads everything for the first time, before the first client connects.
@@ -115,15 +113,11 @@ package final class ServerWatch: Sendable {
         _ settings: Settings,
         _ eventLoop: any EventLoop,
         at nanoseconds: Int64,
-        _ warn: @escaping @Sendable (String) -> Void
+        _ warn: @escaping @Sendable (WatchSource, String) -> Void
     ) throws(ServerWatchError) {
         if !settings.processes.isEmpty {
             do throws(ProcessWatchError) {
-                sources.value.processes = try ProcessWatch(
-                    settings.processes,
-                    at: nanoseconds,
-                    files: settings.files
-                )
+                sources.value.processes = try ProcessWatch(settings.processes, at: nanoseconds, files: settings.files)
             } catch {
                 throw .process(error)
             }
@@ -131,7 +125,8 @@ package final class ServerWatch: Sendable {
         let context = LoopContext(eventLoop: eventLoop)
         for (exporter, page) in PrometheusSettings.pages(settings.exporters) {
             do throws(TLSSettingsError) {
-                sources.value.exporters.append(try PrometheusWatch(exporter, page: page, context, warn: warn))
+                let watch = try PrometheusWatch(exporter, page: page, context) { warn(.exporter, $0) }
+                sources.value.exporters.append(watch)
             } catch {
                 throw .exporter(exporter.address, "\(error)")
             }
@@ -150,7 +145,7 @@ package final class ServerWatch: Sendable {
             var metrics: [Metric] = []
             if let look = sources.value.processes?.look(at: nanoseconds) {
                 metrics += look.metrics
-                for line in look.warnings { warn(line) }
+                for line in look.warnings { warn(.process, line) }
             }
             for exporter in sources.value.exporters { metrics += exporter.look() }
             metrics += sys?.look() ?? []

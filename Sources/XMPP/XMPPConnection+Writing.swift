@@ -1,7 +1,6 @@
 import LoopContext
 import NIOCore
 import Transport
-import XMPPCodec
 
 // The write side: what the owner and the answers add up to, and how it gets to the kernel.
 extension XMPPConnection {

@@ -20,7 +20,6 @@ package enum XMPPRetry: Hashable, Sendable {
 }
 
 extension XMPPConnectionEnd: CustomStringConvertible {
-    /// The end in one line.
     package var description: String { OneLine.of(self.words) }
 
     private var words: String {

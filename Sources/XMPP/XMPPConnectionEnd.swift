@@ -1,4 +1,3 @@
-import NIOCore
 package import SASL
 package import Transport
 package import XMPPCodec

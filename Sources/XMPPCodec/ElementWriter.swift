@@ -20,9 +20,9 @@ struct ElementWriter {
 
     private enum Prefix {
         case none, xml
-        /// Of a namespace that is declared on the element itself.
+        /// The prefix of a namespace that is declared on the element itself.
         case shared(Int32)
-        /// Of a namespace of attributes that is declared on its element.
+        /// The prefix of a namespace of attributes that is declared on its element.
         case own(Int32)
 
         func write(into buffer: inout ByteBuffer) {

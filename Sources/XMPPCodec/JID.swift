@@ -41,11 +41,11 @@ extension JIDError: CustomStringConvertible {
 public struct JID: Hashable, Sendable {
     /// The parts of an address.
     public enum Part: String, Hashable, Sendable {
-        /// In front of `@`: the account.
+        /// The part in front of `@`: the account.
         case local
         /// The server.
         case domain
-        /// After `/`: the connection.
+        /// The part after `/`: the connection.
         case resource
     }
 
@@ -179,7 +179,7 @@ public struct JID: Hashable, Sendable {
 }
 
 extension JID: CustomStringConvertible, Comparable {
-    /// By the bytes of the prepared form.
+    /// Orders by the bytes of the prepared form.
     public static func < (left: JID, right: JID) -> Bool {
         left.description.utf8.lexicographicallyPrecedes(right.description.utf8)
     }

@@ -4,9 +4,9 @@
 enum PRECIS {
     enum Verdict {
         case valid, disallowed
-        /// In some surroundings.
+        /// The code point is allowed in some surroundings.
         case inContext
-        /// In a free text alone.
+        /// The code point is allowed in a free text alone.
         case free
     }
 

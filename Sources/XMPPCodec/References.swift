@@ -83,7 +83,6 @@ enum References {
         return count
     }
 
-    /// As a string.
     static func string(_ source: UnsafeRawBufferPointer, _ token: Token) -> String {
         FoundText(source, token).give { String(decoding: $0, as: UTF8.self) }
     }

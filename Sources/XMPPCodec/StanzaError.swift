@@ -6,7 +6,7 @@ public enum StanzaErrorCondition: String, Hashable, Sendable, CaseIterable {
     case conflict
     /// The namespace is known, but the feature is not implemented.
     case featureNotImplemented = "feature-not-implemented"
-    /// Not allowed to this sender.
+    /// This sender is not allowed to do it.
     case forbidden
     /// The entity has moved or is gone; the text of the condition may name the new address.
     case gone
@@ -16,7 +16,7 @@ public enum StanzaErrorCondition: String, Hashable, Sendable, CaseIterable {
     case itemNotFound = "item-not-found"
     /// The address is invalid.
     case jidMalformed = "jid-malformed"
-    /// Against the recipient's or the server's rules.
+    /// The stanza breaks the recipient's or the server's rules.
     case notAcceptable = "not-acceptable"
     /// No entity may do this.
     case notAllowed = "not-allowed"
@@ -42,7 +42,7 @@ public enum StanzaErrorCondition: String, Hashable, Sendable, CaseIterable {
     case subscriptionRequired = "subscription-required"
     /// None of the others, or an unknown condition.
     case undefinedCondition = "undefined-condition"
-    /// Not at this point.
+    /// The request does not fit at this point.
     case unexpectedRequest = "unexpected-request"
 
     /// The type that RFC 6120 §8.3.3 gives it.
@@ -78,7 +78,7 @@ public struct StanzaError: Error, Hashable, Sendable {
     public var type: ErrorType
     /// Why.
     public var condition: StanzaErrorCondition
-    /// For people.
+    /// The text for people.
     public var text: String?
     /// The language of the text.
     public var language: String?

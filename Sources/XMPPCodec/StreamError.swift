@@ -24,7 +24,7 @@ public enum StreamErrorCondition: String, Hashable, Sendable, CaseIterable {
     case invalidXML = "invalid-xml"
     /// Something was sent before it was allowed.
     case notAuthorized = "not-authorized"
-    /// Not well-formed by XML or its namespaces.
+    /// The XML is not well-formed, by XML or its namespaces.
     case notWellFormed = "not-well-formed"
     /// A local rule was broken: limits of rate or size.
     case policyViolation = "policy-violation"
@@ -42,7 +42,7 @@ public enum StreamErrorCondition: String, Hashable, Sendable, CaseIterable {
     case systemShutdown = "system-shutdown"
     /// None of the others, or an unknown condition.
     case undefinedCondition = "undefined-condition"
-    /// Not UTF-8.
+    /// The stream is not in UTF-8.
     case unsupportedEncoding = "unsupported-encoding"
     /// A mandatory feature that the server does not have.
     case unsupportedFeature = "unsupported-feature"
@@ -58,7 +58,7 @@ public enum StreamErrorCondition: String, Hashable, Sendable, CaseIterable {
 public struct StreamError: Error, Hashable, Sendable {
     /// Why.
     public var condition: StreamErrorCondition
-    /// For people.
+    /// The text for people.
     public var text: String?
     /// The language of the text.
     public var language: String?

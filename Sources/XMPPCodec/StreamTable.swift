@@ -80,7 +80,7 @@ struct TokenSpace {
     /// Whether the stream header's namespaces are in scope.
     let isInStream: Bool
     let tokenCount: Int
-    /// Of the whole element.
+    /// Bytes of the whole element.
     let byteCount: Int
 
     @inline(__always)

@@ -130,7 +130,6 @@ private struct DeclarationParts {
 
     init(_ bytes: UnsafeRawBufferPointer) { self.rest = bytes[...] }
 
-    /// The error in the declaration, if any.
     mutating func problem() -> XMPPReadError? {
         guard let (name, version) = self.next(), name == "version", version.hasPrefix("1."), version.utf8.count > 2,
             version.utf8.dropFirst(2).allSatisfy({ $0 &- UInt8(ascii: "0") < 10 })

@@ -71,7 +71,7 @@ struct Tokenizer: ~Copyable {
     /// Declarations, and prefixes to resolve, of the current tag.
     var tagDeclarations = 0
     var tagPrefixes = 0
-    /// Of the name just read.
+    /// Bytes of the prefix of the name just read.
     var prefixCount = 0
     /// Declarations in scope.
     var scope = 0

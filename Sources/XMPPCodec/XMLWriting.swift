@@ -92,7 +92,7 @@ extension ByteBuffer {
 public enum XMPPWriteError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A character that XML does not have, not even as a reference (XML §2.2).
     case illegalCharacter(UInt32)
-    /// Not the name of an element or attribute (XML-NAMES §4).
+    /// A text that is not the name of an element or attribute (XML-NAMES §4).
     case name(String)
     /// An attribute that occurs twice (XML §3.1).
     case duplicateAttribute(String)

@@ -6,7 +6,7 @@ public struct XMPPElement: Hashable, Sendable {
         public var name: String
         /// Empty for none: the default namespace is not for attributes (XML-NAMES §6.2).
         public var namespace: String
-        /// Without references.
+        /// The value without references.
         public var value: String
 
         /// An attribute, without a namespace unless one is given.
@@ -33,7 +33,7 @@ public struct XMPPElement: Hashable, Sendable {
     public var name: String
     /// Empty for none.
     public var namespace: String
-    /// In their order; namespace declarations are no attributes.
+    /// The attributes in their order; namespace declarations are none.
     public var attributes: [Attribute]
     /// Elements and texts in their order; texts do not follow each other.
     public var children: [Node]

@@ -42,7 +42,7 @@ public enum XMPPReadError: Error, Hashable, Sendable {
     case declaration
     /// An XML declaration that is not at the very start (RFC 6120 §11.5).
     case misplacedDeclaration
-    /// Not a valid name, or a name with a colon where none is allowed (XML-NAMES §4).
+    /// An invalid name, or a name with a colon where none is allowed (XML-NAMES §4).
     case name
     /// A tag that is put together wrongly: an attribute without value, quotes or space before it (XML §3.1).
     case tag
@@ -88,77 +88,61 @@ public enum XMPPReadError: Error, Hashable, Sendable {
     }
 
     /// The clause of the broken rule.
-    public var clause: String {
-        switch self {
-        case .stanzaTooLarge, .tooDeep, .tooManyAttributes, .tooManyNamespaces, .nameTooLong, .namespaceTooLong,
-            .streamNamespacesTooLarge:
-            "RFC 6120 §13.12"
-        case .comment, .processingInstruction, .documentType, .entityReference: "RFC 6120 §11.1"
-        case .encoding, .notUTF8: "RFC 6120 §11.6"
-        case .illegalCharacter: "XML §2.2"
-        case .illegalReference, .reference: "XML §4.1"
-        case .declaration: "XML §2.8"
-        case .misplacedDeclaration: "RFC 6120 §11.5"
-        case .name: "XML-NAMES §4"
-        case .tag, .lessThanInValue: "XML §3.1"
-        case .endTag: "XML §3"
-        case .endOfSectionInText: "XML §2.4"
-        case .markup: "XML §3"
-        case .duplicateAttribute: "XML §3.1, XML-NAMES §6.3"
-        case .unboundPrefix: "XML-NAMES §5"
-        case .namespaceDeclaration: "XML-NAMES §2.2, §3"
-        case .textInStream: "RFC 6120 §4.9.3.1"
-        case .outsideStream: "XML §2.1"
-        case .rootName, .rootNamespace: "RFC 6120 §4.8.1"
-        case .incompleteMessage: "RFC 7395 §3.3"
-        }
-    }
+    public var clause: String { self.rule.clause }
 }
 
 extension XMPPReadError: CustomStringConvertible {
-    /// For people: what was wrong, its clause, and the stream error that answers it.
-    public var description: String { "\(self.words) (\(self.clause)); answered with \(self.condition.rawValue)" }
+    /// The words for people: what was wrong, its clause, and the stream error that answers it.
+    public var description: String {
+        let (words, clause) = self.rule
+        return "\(words) (\(clause)); answered with \(self.condition.rawValue)"
+    }
 
-    private var words: String {
+    /// The fault, and the clause that forbids it.
+    private var rule: (words: String, clause: String) {
         switch self {
-        case .stanzaTooLarge(let limit): "an element of more than \(limit) bytes"
-        case .tooDeep(let limit): "elements nested deeper than \(limit)"
-        case .tooManyAttributes(let limit): "an element with more than \(limit) attributes"
-        case .tooManyNamespaces(let limit): "more than \(limit) namespace declarations in scope"
-        case .nameTooLong(let limit): "a name of more than \(limit) bytes"
-        case .namespaceTooLong(let limit): "a namespace of more than \(limit) bytes"
-        case .streamNamespacesTooLarge(let limit): "namespaces of the stream header of more than \(limit) bytes"
-        case .comment: "a comment"
-        case .processingInstruction: "a processing instruction"
-        case .documentType: "a document type declaration"
-        case .entityReference: "a reference to an entity that XML does not define itself"
-        case .encoding: "an encoding other than UTF-8"
-        case .notUTF8: "bytes that are not UTF-8"
-        case .illegalCharacter(let scalar): "the character U+\(codePoint(scalar)), which XML does not have"
-        case .illegalReference(let scalar): "a reference to U+\(codePoint(scalar)), which XML does not have"
-        case .reference: "a & that begins no reference"
-        case .declaration: "a broken XML declaration"
-        case .misplacedDeclaration: "an XML declaration that is not at the start of the stream"
-        case .name: "an invalid name"
-        default: self.moreWords
+        case .stanzaTooLarge(let limit): ("an element of more than \(limit) bytes", "RFC 6120 §13.12")
+        case .tooDeep(let limit): ("elements nested deeper than \(limit)", "RFC 6120 §13.12")
+        case .tooManyAttributes(let limit): ("an element with more than \(limit) attributes", "RFC 6120 §13.12")
+        case .tooManyNamespaces(let limit): ("more than \(limit) namespace declarations in scope", "RFC 6120 §13.12")
+        case .nameTooLong(let limit): ("a name of more than \(limit) bytes", "RFC 6120 §13.12")
+        case .namespaceTooLong(let limit): ("a namespace of more than \(limit) bytes", "RFC 6120 §13.12")
+        case .streamNamespacesTooLarge(let limit):
+            ("namespaces of the stream header of more than \(limit) bytes", "RFC 6120 §13.12")
+        case .comment: ("a comment", "RFC 6120 §11.1")
+        case .processingInstruction: ("a processing instruction", "RFC 6120 §11.1")
+        case .documentType: ("a document type declaration", "RFC 6120 §11.1")
+        case .entityReference: ("a reference to an entity that XML does not define itself", "RFC 6120 §11.1")
+        case .encoding: ("an encoding other than UTF-8", "RFC 6120 §11.6")
+        case .notUTF8: ("bytes that are not UTF-8", "RFC 6120 §11.6")
+        case .illegalCharacter(let scalar):
+            ("the character U+\(codePoint(scalar)), which XML does not have", "XML §2.2")
+        case .illegalReference(let scalar):
+            ("a reference to U+\(codePoint(scalar)), which XML does not have", "XML §4.1")
+        case .reference: ("a & that begins no reference", "XML §4.1")
+        case .declaration: ("a broken XML declaration", "XML §2.8")
+        case .misplacedDeclaration: ("an XML declaration that is not at the start of the stream", "RFC 6120 §11.5")
+        case .name: ("an invalid name", "XML-NAMES §4")
+        default: self.ruleOfTags
         }
     }
 
-    private var moreWords: String {
+    /// The rules of tags, namespaces and the stream.
+    private var ruleOfTags: (words: String, clause: String) {
         switch self {
-        case .tag: "a broken tag"
-        case .lessThanInValue: "a < in the value of an attribute"
-        case .endTag: "an end tag that does not match its start tag"
-        case .endOfSectionInText: "]]> in text"
-        case .markup: "<! that begins nothing XML has"
-        case .duplicateAttribute: "an attribute that occurs twice"
-        case .unboundPrefix: "a namespace prefix that is not declared"
-        case .namespaceDeclaration: "a namespace declaration that is not allowed"
-        case .textInStream: "text between stanzas"
-        case .outsideStream: "something outside the stream's root element"
-        case .rootName: "a root element other than <stream/>"
-        case .rootNamespace: "a root element in another namespace than that of streams"
-        default: "a message that ends inside an element"
+        case .tag: ("a broken tag", "XML §3.1")
+        case .lessThanInValue: ("a < in the value of an attribute", "XML §3.1")
+        case .endTag: ("an end tag that does not match its start tag", "XML §3")
+        case .endOfSectionInText: ("]]> in text", "XML §2.4")
+        case .markup: ("<! that begins nothing XML has", "XML §3")
+        case .duplicateAttribute: ("an attribute that occurs twice", "XML §3.1, XML-NAMES §6.3")
+        case .unboundPrefix: ("a namespace prefix that is not declared", "XML-NAMES §5")
+        case .namespaceDeclaration: ("a namespace declaration that is not allowed", "XML-NAMES §2.2, §3")
+        case .textInStream: ("text between stanzas", "RFC 6120 §4.9.3.1")
+        case .outsideStream: ("something outside the stream's root element", "XML §2.1")
+        case .rootName: ("a root element other than <stream/>", "RFC 6120 §4.8.1")
+        case .rootNamespace: ("a root element in another namespace than that of streams", "RFC 6120 §4.8.1")
+        default: ("a message that ends inside an element", "RFC 7395 §3.3")
         }
     }
 }

@@ -1,7 +1,9 @@
 import ArgumentParser
 import DataEncodings
 import Foundation
+import RunControl
 import RunResult
+import Scenario
 
 /// The command itself; all work is in its subcommands.
 struct Clamor: ParsableCommand {
@@ -25,28 +27,25 @@ struct Clamor: ParsableCommand {
 enum Main {
     static func main() {
         _ = Descriptors.inherited
-        switch Invocation.parse(
-            SelfProcess.ownArguments,
-            environment: ProcessInfo.processInfo.environment,
-            checks: Wiring.checks
-        ) {
-        case .run(let options): self.perform { await Wiring.run(.mqtt(options)) }
-        case .xmpp(let options): self.perform { await Wiring.run(.xmpp(options)) }
-        case .scenario(let options): self.perform { await Wiring.run(options) }
-        case .series(let options): self.perform { await SeriesSession(options).perform() }
-        case .coordinate(let options): self.perform { await CoordinateSession(options).perform() }
+        SelfProcess.hideSecrets(by: { Redaction.command($0.map { Redaction.hideSetting($0) }) })
+        switch Invocation.parse(SelfProcess.ownArguments, environment: ProcessInfo.processInfo.environment) {
+        case .run(let scenario) where scenario.isCheck: self.leave(ScenarioCheck(scenario: scenario).perform())
+        case .run(let scenario): self.perform { await Run(RunPlan(scenario)).perform() }
+        case .series(let options): self.perform { await SeriesSession(options: options).perform() }
+        case .coordinate(let options):
+            self.perform { await CoordinateSession(options, RunPlan(options.scenario, isDivided: true)).perform() }
         case .decode(let options) where options.isAllocationPass:
             self.perform { await AllocationPass.answer(options) }
         case .decode(let options): self.perform { await DecodeSession(options).perform() }
-        case .broker(let options): self.perform { await BrokerService(options).perform() }
-        case .proxy(let options): self.perform { await ProxyService(options).perform() }
-        case .doctor(let options): self.perform { await DoctorSession(options).perform() }
+        case .broker(let options): self.perform { await BrokerService(options: options).perform() }
+        case .proxy(let options): self.perform { await ProxyService(options: options).perform() }
+        case .doctor(let options): self.perform { await DoctorSession(options: options).perform() }
         case .draft(let draft): self.leave(draft.write(ProgressScreen(quiet: false, json: false)))
-        case .report(let options): self.leave(ReportSession(options).perform())
-        case .capacity(let options): self.perform { await CapacitySession(options).perform() }
-        case .calibrate(let options): self.perform { await CalibrateSession(options).perform() }
+        case .report(let options): self.leave(ReportSession(options: options).perform())
+        case .capacity(let options): self.perform { await CapacitySession(options: options).perform() }
+        case .calibrate(let options): self.perform { await CalibrateSession(options: options).perform() }
         case .merge(let options): self.leave(MergeSession(options).perform())
-        case .compare(let options): self.leave(CompareSession(options).perform())
+        case .compare(let options): self.leave(CompareSession(options: options).perform())
         case .text(let text):
             ProgressScreen(quiet: false, json: false).write(text + "\n")
             self.leave(.success)

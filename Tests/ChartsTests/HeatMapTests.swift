@@ -63,6 +63,33 @@ import Testing
         #expect(drawn == [1, 2, 3, 4, 5, 6, 7])
     }
 
+    /// Steps of a timer in µs, the longest time in ms, and rows of a decade: the finest with which no row is left out.
+    static let steps: [(step: Int, longest: Int, perDecade: Int)] = [(10, 5, 20), (250, 5, 10), (100, 9999, 10)]
+
+    @Test("Times in steps leave no row empty, and no row is lower than two pixels", arguments: steps)
+    func stripes(step: Int, longest: Int, perDecade: Int) throws {
+        var cells = HeatMap.Cells(intervals: 4)
+        for interval in 0..<4 {
+            for time in stride(from: 1000, through: longest * 1000, by: step) {
+                cells.add(Double(time) / 1e6, count: 1, interval: interval)
+            }
+        }
+        let svg = HeatMap("ack latency", frame: self.frame(4), cells: cells).svg(width: 960)
+        let drawn = (1...7).compactMap { DrawnPath.d(class: "h\($0)", in: svg) }.flatMap(DrawnPath.pieces)
+        let rows = Set(drawn.map { $0[0].y }).sorted()
+        let height = try #require(zip(rows, rows.dropFirst()).map { $1 - $0 }.max())
+        let plot = DrawnPath.attribute("data-plot", in: svg)
+        let domain = DrawnPath.attribute("data-y", in: svg)
+        #expect(height >= 2 && rows.last.map { $0 - rows[0] } == height * Double(rows.count - 1))
+        let decades = plot[3] / height / Double(perDecade)
+        #expect(abs(domain[0] * pow10(decades) / domain[1] - 1) < 0.01)
+    }
+
+    /// The power of a number of decades.
+    private func pow10(_ decades: Double) -> Double {
+        (0..<Int((decades * 20).rounded())).reduce(1) { power, _ in power * 1.122_018_454 }
+    }
+
     @Test("A value that is no duration is in the lowest or the highest cell, and never traps")
     func strange() {
         var cells = HeatMap.Cells(intervals: 2)

@@ -91,6 +91,15 @@ import Testing
         }
     }
 
+    @Test("A share that stays at its highest is a line within the frame", arguments: [0.2, 1])
+    func fullShare(share: Double) throws {
+        let frame = TimeFrame(begins: [0, 1, 2], lengths: [1, 1, 1])
+        let series = [TimePanel.Series("host", style: ChartStyle(7), values: [share, share, share])]
+        let svg = TimePanel("CPU", frame: frame, unit: .share, series: series, height: 48).svg(width: 960)
+        let line = DrawnPath.pieces(try #require(DrawnPath.d(class: "line s7", in: svg)))
+        #expect(try #require(line.first?.first).y > DrawnPath.attribute("data-plot", in: svg)[1] + 5)
+    }
+
     @Test("A chart without samples says so")
     func empty() {
         let frame = TimeFrame(begins: [], lengths: [])

@@ -158,7 +158,7 @@ struct CoordinatorTests {
         #expect(stage.join(1, of: 2, "c").warnings[0].contains("the run has begun"))
     }
 
-    @Test("after --join-timeout the missing and the unready segments are named, and the rest gives up")
+    @Test("after the time to join the missing and the unready segments are named, and the rest gives up")
     func timesOut() {
         var stage = Stage(9)
         for index in [1, 2, 5] { _ = stage.join(index, of: 9) }
@@ -170,7 +170,7 @@ struct CoordinatorTests {
         let actions = stage.coordinator.tick(stage.now)
         #expect(
             actions.warnings == [
-                "of 9 segments 1, 4-5, 7-9 did not join; segments 3, 6 joined, and did not get ready within --join-timeout"
+                "of 9 segments 1, 4-5, 7-9 did not join; segments 3, 6 joined, and did not get ready within the time to join"
             ]
         )
         #expect(actions.orders == [1: [.stop(.ordered)], 2: [.stop(.ordered)], 5: [.stop(.ordered)]])
@@ -201,7 +201,7 @@ struct CoordinatorTests {
         #expect(stage.take(.echo(sent: 1), of: 0).warnings.isEmpty)
     }
 
-    @Test("with --on-lost abort a lost segment ends the run; with continue the others go on", arguments: [false, true])
+    @Test("with abort a lost segment ends the run; with continue the others go on", arguments: [false, true])
     func loses(continues: Bool) {
         var stage = Stage(3, continues: continues)
         _ = stage.begin(3)

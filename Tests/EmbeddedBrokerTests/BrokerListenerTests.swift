@@ -1,4 +1,5 @@
 import EmbeddedBroker
+import FaultLines
 import MQTTCodec
 import NIOCore
 import NIOPosix

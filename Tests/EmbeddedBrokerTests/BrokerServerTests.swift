@@ -1,5 +1,6 @@
 import EmbeddedBroker
 import FaultInjection
+import FaultLines
 import MQTTCodec
 import NIOCore
 import Testing

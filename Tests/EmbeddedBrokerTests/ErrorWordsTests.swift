@@ -1,4 +1,5 @@
 import EmbeddedBroker
+import FaultLines
 import NIOCore
 import NIOPosix
 import Testing
@@ -29,7 +30,7 @@ struct ErrorWordsTests {
 
     @Test("a fault that is refused is explained in words", arguments: FaultPlan.names)
     func faults(_ name: String) {
-        let error = #expect(throws: FaultPlanError.self) { try FaultPlan.parse(line: "\(name) x") }
+        let error = #expect(throws: FaultLineError.self) { try FaultPlan.parse(line: "\(name) x") }
         #expect(Wording.swift(in: error.map { "\($0)" } ?? "") == nil, "\(error as Any)")
     }
 

@@ -22,7 +22,7 @@ struct HostShareTests {
         let routes = (1...sources).map {
             Route(source: IPAddress("10.0.0.\($0)"), name: "10.0.1.1", port: 1883)
         }
-        let fit = LoadFit(clients: own, limits: limits) { _ in Rota(routes) }
+        let fit = LoadFit(clients: own, limits: limits) { _ in RouteCycle(routes) }
         var group = GroupWork(clients: own)
         var share = HostShare(
             hosts: hosts,

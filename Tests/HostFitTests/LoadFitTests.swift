@@ -6,7 +6,7 @@ struct LoadFitTests {
     /// From the kernel's choice of addresses to one server.
     static func fit(_ clients: Int?, _ limits: HostLimits) -> LoadFit {
         LoadFit(clients: clients, limits: limits) { _ in
-            Rota([Route(source: nil, name: "broker.example", port: 1883)])
+            RouteCycle([Route(source: nil, name: "broker.example", port: 1883)])
         }
     }
 
@@ -44,7 +44,7 @@ struct LoadFitTests {
                     Route(source: IPAddress("10.0.0.\(source + 1)"), name: "10.0.1.\($0 + 1)", port: 1883)
                 }
             }
-            return LoadFit(clients: 1, limits: limits) { _ in Rota(routes) }.largest?.clients
+            return LoadFit(clients: 1, limits: limits) { _ in RouteCycle(routes) }.largest?.clients
         }
         // 60,999 − 32,768 + 1 = 28,232.
         #expect(largest(1, 1) == 28_232)
@@ -58,7 +58,7 @@ struct LoadFitTests {
         let limits = Self.limits { $0.ports = ports }
         var fit = LoadFit(clients: clients, limits: limits) { clients in
             let sources = min(3, (clients + 399) / 400)
-            return Rota(
+            return RouteCycle(
                 (1...sources).map { Route(source: IPAddress("127.0.0.\($0)"), name: "127.0.0.1", port: 1883) }
             )
         }
@@ -72,7 +72,7 @@ struct LoadFitTests {
         let limits = Self.limits { $0.ports = PortSpace(range: 20_000...20_999) }
         var fit = LoadFit(clients: 2, limits: limits) { clients in
             let sources = min(3, (clients + 799) / 800)
-            return Rota(
+            return RouteCycle(
                 (1...sources).flatMap { source in
                     [
                         Route(source: IPAddress("127.0.0.\(source)"), name: "127.0.0.1", port: 1883),
@@ -139,7 +139,7 @@ struct LoadFitTests {
                 $0.memoryAvailable = 256 << 20
             }
         ) { _ in
-            Rota(
+            RouteCycle(
                 ["10.0.0.1", "10.0.0.2"].map { Route(source: IPAddress($0), name: "broker.example", port: 1883) }
             )
         }
@@ -148,7 +148,7 @@ struct LoadFitTests {
         #expect(
             problems.map { "needs \($0.needs ?? ""), \($0.found)" } == [
                 "needs 60,064 descriptors, this process may have 20,000 (hard limit 20,000, fs.nr_open 60,063, "
-                    + "64 go to other things than clients)",
+                    + "64 are used for other things)",
                 "needs 60,064 open files, the host has 50,000 left (fs.file-max)",
                 "needs 60,000 local ports, 2 source addresses to 1 target have 56,464 "
                     + "(net.ipv4.ip_local_port_range 32768-60999)",
@@ -215,7 +215,7 @@ struct LoadFitTests {
             )
         }
         var fit = LoadFit(clients: 7, limits: Self.limits { $0.ports = ports }) { _ in
-            Rota([Route(source: address, name: host, port: 1883)])
+            RouteCycle([Route(source: address, name: host, port: 1883)])
         }
         fit.server = address.isLoopback ? .onLoopback : .elsewhere
         let problems = fit.problems

@@ -50,7 +50,7 @@ struct PortSpaceTests {
         let routes = routes.map { source, target in
             Route(source: source.flatMap { IPAddress($0) }, name: target, port: 1883)
         }
-        return LoadFit(clients: 1, limits: limits) { _ in Rota(routes) }.largest?.clients
+        return LoadFit(clients: 1, limits: limits) { _ in RouteCycle(routes) }.largest?.clients
     }
 
     @Test("the whole range, where nothing is in the way")

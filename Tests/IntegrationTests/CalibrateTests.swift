@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension Integration {
-    @Suite("clamor calibrate", .takes(3))
+    @Suite("clamor calibrate", .takes(6))
     struct CalibrateTests {
         /// The checks that a busy host may fail, and then must report: times, and checks that need a punctual
         /// generator.

@@ -73,33 +73,3 @@ struct ClamorRun {
         #expect(laws.broken == [])
     }
 }
-
-extension RunRecord {
-    /// The sum of a counter over all metrics that have these labels.
-    func count(_ name: String, _ labels: Labels = [:]) -> Int {
-        let matching = self.metrics.filter { $0.name == name && $0.labels.contains(labels) }
-        return matching.reduce(0) { $0 + Int($1.counter?.value ?? 0) }
-    }
-
-    func count(_ name: String, qos: Int) -> Int { self.count(name, ["qos": "\(qos)"]) }
-
-    /// At QoS 0, 1 and 2.
-    func perQoS(_ name: String) -> [Int] { (0...2).map { self.count(name, qos: $0) } }
-
-    func duration(_ name: String, _ labels: Labels = [:]) -> DurationReading? {
-        self.metrics.first { $0.name == name && $0.labels.contains(labels) }?.duration
-    }
-
-    var state: Verdict.State? { self.verdict?.state }
-    /// Nothing is wrong with it, but what a busy host makes of any run, and a run then has to say.
-    var isSound: Bool { self.state == .valid || self.state == .generatorLimited && self.hasReasonsOfBusyHost() }
-
-    /// No reason is given but those of a busy host, and these; CPU is stolen beside the load too.
-    func hasReasonsOfBusyHost(or others: Set<String> = []) -> Bool {
-        let seconds = self.stages.first { $0.measured }?.durationSeconds ?? 0
-        let busy: Set = ["unsent", "connect-rate", "cpu-steal"]
-        let late: Set = seconds < 0.5 ? [] : ["schedule-lag", "generator-cpu", "host-full"]
-        return others.union(busy).union(late).isSuperset(of: self.reasonCodes)
-    }
-    var reasonCodes: [String] { self.verdict?.reasons.map(\.code) ?? [] }
-}

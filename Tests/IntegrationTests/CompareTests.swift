@@ -59,7 +59,9 @@ extension Integration {
             #expect(found.status == 99, "\(found.output)\(found.errors)")
             #expect(found.output.hasPrefix("REGRESSION  "))
             #expect(found.errorLines.count == 1)
-            #expect(found.errors.hasPrefix("clamor: regression: publish_ack_duration{leg=puback,qos=1} p50 +"))
+            // The limited broker answers hundreds of times later, and such a change is a factor.
+            let regression = #/clamor: regression: publish_ack_duration\{leg=puback,qos=1\} p50 [\d,.]+ ×/#
+            #expect(found.errors.prefixMatch(of: regression) != nil, "\(found.errors)")
             let junit = try String(contentsOfFile: files.path("j.xml"), encoding: .utf8)
             #expect(junit.contains("<failure message="))
             let markdown = try String(contentsOfFile: files.path("s.md"), encoding: .utf8)

@@ -142,7 +142,7 @@ extension RunRecord {
 }
 
 extension Integration {
-    @Suite("One run over many machines", .takes(2))
+    @Suite("One run over many machines", .takes(4))
     struct CoordinateTests {
         @Test("a coordinator begins all segments at one moment, and merges what they measured")
         func whole() async throws {
@@ -381,7 +381,7 @@ extension Integration {
 
     @Suite(
         "One run over hosts with clocks of their own",
-        .takes(2),
+        .takes(4),
         .enabled(if: HostNetwork.canBeMade, HostNetwork.reason)
     )
     struct ManyHostsTests {

@@ -110,7 +110,7 @@ extension Integration {
             try await NetworkNamespace.with(ports: "20000 20099") { network in
                 // 254 addresses of 100 ports, or what descriptors allow.
                 let ending = try await network.clamor("doctor --json")
-                let record = try JSONDecoder().decode(DoctorRecord.self, from: Data(ending.output.utf8))
+                let record = try JSONDecoder.snakeCase.decode(DoctorRecord.self, from: Data(ending.output.utf8))
                 #expect(record.checks.first { $0.name == "ports" }?.largestClients == 25_400)
                 // Beyond half of the ports of one address the next is taken.
                 let run = try await network.run("conn -c 1000 --duration 1s")
@@ -193,7 +193,7 @@ extension Integration {
 
         private func largest(_ ending: RunningProgram.Ending, by check: String) async throws -> Int {
             #expect(ending.status == 0, "\(ending.errors)")
-            let record = try JSONDecoder().decode(DoctorRecord.self, from: Data(ending.output.utf8))
+            let record = try JSONDecoder.snakeCase.decode(DoctorRecord.self, from: Data(ending.output.utf8))
             #expect(record.limitedBy == check)
             return try #require(record.largestClients)
         }
@@ -202,7 +202,7 @@ extension Integration {
             let doctor = try await network.clamor("doctor -c \(clients) --quiet \(flags)")
             #expect(doctor.status == 64)
             #expect(doctor.errorLines.count == 1)
-            #expect(doctor.errors.contains("-c \(clients) needs \(Human.count(UInt64(clients))) local ports"))
+            #expect(doctor.errors.contains("-c \(clients) needs \(Words.count(UInt64(clients))) local ports"))
             let folder = try ScratchFolder()
             let run = try await network.clamor(ClamorRun.arguments("conn -c \(clients) \(flags)", in: folder))
             #expect(run.status == 64)

@@ -7,39 +7,6 @@ import Testing
 extension Integration {
     @Suite("Flags do what they say")
     struct FlagTests {
-        @Test("a threshold that holds is exit 0, one that is broken 99 and named")
-        func thresholds() async throws {
-            let line = "pubsub -h embedded -c 2 -q 1 -L 20 --threshold"
-            let held = try await ClamorRun.of(
-                line,
-                "delivery_lost == 0",
-                "--threshold",
-                "publish_sent{qos=1} count == 20"
-            )
-            #expect(held.status == 0)
-            #expect(held.ending.errors.isEmpty)
-            #expect(held.record.thresholds.map { $0.ok } == [true, true])
-
-            let broken = try await ClamorRun.of(line, "publish_sent count > 20")
-            #expect(broken.status == 99)
-            #expect(broken.ending.errorLines.count == 1)
-            #expect(broken.ending.errors.contains("publish_sent count > 20"))
-            #expect(broken.record.thresholds.map { $0.ok } == [false])
-            #expect(broken.record.isSound)
-        }
-
-        @Test("a broken threshold with abort ends the run")
-        func abort() async throws {
-            let run = try await ClamorRun.of(
-                "pub -h embedded -c 1 -q 1 -s 64 --rate 100/s --duration 1h --threshold",
-                "publish_sent count < 50 abort"
-            )
-            #expect(run.status == 99)
-            #expect(run.record.state == .aborted)
-            #expect(run.record.reasonCodes.contains("threshold"))
-            #expect(run.record.count("publish_sent") >= 50)
-        }
-
         @Test("--json leaves stdout to the text of run.json")
         func json() async throws {
             let run = try await ClamorRun.of("pub -h embedded -c 2 -L 10 --json")
@@ -56,44 +23,6 @@ extension Integration {
             #expect(run.ending.output.isEmpty)
             #expect(run.ending.errors.isEmpty)
             #expect(run.record.count("publish_sent") == 10)
-        }
-
-        @Test("--per-client writes a row for each client, whose sums are the run's counts")
-        func perClient() async throws {
-            let run = try await ClamorRun.of("pubsub -h embedded -c 5 -q 0,1,2 -L 100 --per-client --prefix p")
-            #expect(run.status == 0)
-            let lines = try String(contentsOfFile: "\(run.directory)/clients.csv", encoding: .utf8).split(
-                separator: "\n"
-            )
-            let rows = lines.map { CSV.cells(of: $0) ?? [] }
-            let ids = try #require(rows[0].firstIndex(of: "id"))
-            let wanted = (1...5).flatMap { ["p-pub-\($0)", "p-sub-\($0)"] }
-            #expect(Set(rows.dropFirst().map { $0[ids] }) == Set(wanted))
-            for (column, metric) in [("sent", "publish_sent"), ("received", "received"), ("acked", "publish_acked")] {
-                let index = try #require(rows[0].firstIndex(of: column))
-                #expect(rows.dropFirst().reduce(0) { $0 + (Int($1[index]) ?? 0) } == run.record.count(metric))
-            }
-        }
-
-        @Test(
-            "as many messages as the plan has, on the broker's side as well",
-            arguments: [
-                ("-c 7 -q 0 -L 1000", 1000),
-                ("-c 3 -q 0 -L 1000 -F 64", 1000),
-                ("-c 2 -q 1 --rate 500/s --duration 1s", 500),
-                ("-c 4 -q 2 -I 100 --duration 1s", 40),
-                ("-c 4 -q 1 -I 100 --warmup 500ms --duration 500ms", 40),
-                ("-c 2 -q 1 --rate 2000/s -L 300 --duration 1h", 300),
-            ]
-        )
-        func planned(_ flags: String, _ count: Int) async throws {
-            let (run, broker) = try await BrokerProgram.with { broker in
-                try await ClamorRun.of("pub -p \(broker.port) -s 64 \(flags)")
-            }
-            #expect(run.status == 0)
-            #expect(run.record.count("publish_offered") == count)
-            #expect(run.record.count("publish_sent") == count)
-            #expect(broker.received.total == count)
         }
 
         @Test("-F keeps no more in flight, which is what remains when nothing is acknowledged", arguments: [1, 5])
@@ -121,21 +50,6 @@ extension Integration {
                 #expect(run.record.count("received") == 200)
                 #expect(run.record.count("reads") * size >= run.record.count("bytes_received"))
             }
-        }
-
-        @Test("publishers wait for all clients, and with --no-wait they do not")
-        func noWait() async throws {
-            // All are up 2 s after the first, and a load at once is still under way then.
-            let line = "pub -h embedded -c 5 -q 1 --rate 50/s -R 2/s --duration 3s"
-            let waiting = try await ClamorRun.of(line)
-            #expect(waiting.status == 0)
-            #expect(waiting.record.stages.first?.name == "connect")
-            #expect((waiting.record.stages.first?.durationSeconds ?? 0) > 1.99)
-
-            let atOnce = try await ClamorRun.of("\(line) --no-wait")
-            #expect(atOnce.status == 0)
-            #expect((atOnce.record.stages.first { $0.name == "connect" }?.durationSeconds ?? 0) < 1.99)
-            #expect(atOnce.record.count("publish_sent") == 150)
         }
 
         @Test("secrets appear nowhere")

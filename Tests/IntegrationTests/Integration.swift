@@ -11,8 +11,8 @@ enum Integration {}
 
 /// The part of the host that a test has to itself while it runs.
 struct HostShare: TestTrait, SuiteTrait, TestScoping {
-    /// Runs of two cores that leave each other enough.
-    static let whole = 6
+    /// So many runs leave each other enough of two cores: most wait for two thirds of their time.
+    static let whole = 12
     private static let gate = HostGate(HostShare.whole)
     private static let made = Atomic(0)
     /// The client that asks for the server's name would be one more than a test counts at its peer.

@@ -6,31 +6,6 @@ extension Integration {
     /// Runs in which an expectation of the ledger would accuse a server that did nothing wrong.
     @Suite("The ledger accuses no server wrongly")
     struct LedgerRunTests {
-        @Test("duplicates have no delivery duration, in no topology", arguments: ["pair", "fan-in", "shared"])
-        func duplicates(_ topology: String) async throws {
-            let run = try await ClamorRun.of(
-                "pubsub -h embedded --topology \(topology) -c 10 -q 1 --rate 200/s --duration 1s",
-                "--broker",
-                "--duplicate 2"
-            )
-            #expect(run.status == 0, "\(run.ending.errors)")
-            #expect(run.record.count("delivery_expected") == 200)
-            #expect(run.record.count("delivery_duplicated") == 100)
-            #expect(run.record.duration("delivery_duration")?.count == 200)
-        }
-
-        @Test("with Retain As Published and Retain Handling 2 every retained message is counted")
-        func retained() async throws {
-            let run = try await ClamorRun.of(
-                "pubsub -h embedded -c 5 -q 1 -r --retain-as-published --retain-handling 2 --rate 50/s --duration 2s"
-            )
-            #expect(run.status == 0, "\(run.ending.errors)")
-            #expect(run.record.count("delivery_expected") == 100)
-            #expect(run.record.count("delivery_lost") == 0)
-            #expect(run.record.count("received", ["retained": "true"]) == 100)
-            #expect(run.record.duration("delivery_duration")?.count == 100)
-        }
-
         static let topologies = ["pair", "fan-in", "shared", "request"]
 
         @Test("--separate gives each of two servers a ledger of its own", arguments: topologies)

@@ -37,9 +37,15 @@ extension Integration {
             }
         }
 
+        /// Of each message, so many copies are delivered.
+        private static let topologies: [(flags: String, copies: Int)] = [
+            ("pair -q 0,1,2", 1), ("fan-in -q 0,1,2", 1), ("shared -q 0,1,2", 1), ("fan-out -q 0", 4),
+            ("fan-out -q 1", 4), ("fan-out -q 2", 4),
+        ]
+
         @Test(
             "pubsub receives all that is expected, in every topology",
-            arguments: BrokerBooksTests.topologies,
+            arguments: topologies,
             [3, 4, 5]
         )
         func topology(_ topology: (flags: String, copies: Int), _ version: Int) async throws {

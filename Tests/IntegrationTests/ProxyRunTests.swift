@@ -221,7 +221,7 @@ extension Integration {
                 "HOST:PORT: '127.0.0.1' is not a server and its port; write it like 127.0.0.1:1883 or [::1]:5222"
             ),
             ("proxy h:1 --delay 5", "--delay: '5' is no delay; write it like 20ms or 15%"),
-            ("proxy h:1 --fragment 7-1", "--fragment: '7-1' is not a span of bytes; write it like 1-7"),
+            ("proxy h:1 --fragment 7-1", "--fragment: '7-1' is not a range of 1 to 65536 bytes; write it like 1-7"),
         ]
 
         @Test("a wrong option is refused in one line", arguments: refused)

@@ -26,52 +26,6 @@ extension Integration {
             return try await ClamorRun.of("run \(path) --threads 2 \(more) \(flags)")
         }
 
-        @Test(
-            "on the embedded broker",
-            arguments: [
-                ("fleet", "DEVICES=10 RATE=100/s SETTLE=1s PEAK=1s STORM=1s P99=30s", 3),
-                ("door-access-mqtt", "DOORS=5 PHONES=5 SETTLE=1s PEAK=1s P99=30s", 2),
-                ("fan-out", "LISTENERS=8 STEP=1s P99=30s", 3),
-                ("login-storm", "CLIENTS=12 CALM=1s STORM=1s AFTER=1s P99=30s", 3),
-                ("session-drain", "PAIRS=6 STEADY=1s AWAY=1s AFTER=1s P99=30s", 3),
-                ("request-response", "CLIENTS=8 SETTLE=1s PEAK=1s P99=30s TIMEOUT=30s", 2),
-            ]
-        )
-        func embedded(name: String, variables: String, stages: Int) async throws {
-            let folder = try ScratchFolder()
-            let path = try await Self.file(name, in: folder)
-            let run = try await Self.run(path, variables)
-            #expect(run.status == 0, "\(run.ending.errors) \(run.record.thresholds)")
-            #expect(run.record.isSound, "\(run.record.reasonCodes)")
-            #expect(run.record.stages.count == stages + 2)
-            #expect(run.record.books.allSatisfy { $0.balances && $0.lost == 0 || $0.lost == nil })
-        }
-
-        /// Two seconds after the first client the broker says nothing more, until SIGINT ends it.
-        @Test(
-            "none of them succeeds with a broker that hangs half-way",
-            arguments: [
-                ("fleet", "DEVICES=10 RATE=100/s SETTLE=1s PEAK=3s STORM=1s"),
-                ("door-access-mqtt", "DOORS=5 PHONES=5 SETTLE=1s PEAK=3s"),
-                ("fan-out", "LISTENERS=8 STEP=1500ms RATE=20/s RATE2=20/s RATE4=20/s"),
-                ("login-storm", "CLIENTS=12 CALM=1s STORM=1s AFTER=2s"),
-                ("session-drain", "PAIRS=6 STEADY=1s AWAY=1s AFTER=2s"),
-                ("request-response", "CLIENTS=8 SETTLE=1s PEAK=3s"),
-            ]
-        )
-        func hang(name: String, variables: String) async throws {
-            let folder = try ScratchFolder()
-            let path = try await Self.file(name, in: folder)
-            let text = try String(contentsOfFile: path, encoding: .utf8).replacing("drain: 30s", with: "drain: 2s")
-            let short = try folder.write(text, to: "short.yaml")
-            let (run, _) = try await BrokerProgram.with("--stall 10m@2s") { broker in
-                try await Self.run(short, "\(variables) P99=30s TARGET=mqtt://127.0.0.1:\(broker.port)")
-            }
-            #expect([69, 99].contains(run.status), "\(run.ending.errors) \(run.record.thresholds)")
-            #expect(run.record.books.allSatisfy { $0.balances && $0.lost ?? 0 == 0 })
-            #expect(run.record.books.contains { $0.outstanding ?? 0 > 0 })
-        }
-
         /// The run has made its accounts by then, and cannot remove them.
         @Test(
             "none of them succeeds with an XMPP server that hangs half-way",

@@ -45,12 +45,12 @@ struct PageSample: Sendable, CustomTestStringConvertible {
     var arguments: [[String]] {
         self.commands.compactMap { MarkdownPage.arguments($0[...]) }
     }
-    /// Whether the block starts mosquitto before.
-    var wantsMosquitto: Bool { self.commands.contains { $0.contains("mosquitto -p") } }
+    /// Whether the block starts mosquitto before, or has it run at its usual port.
+    var wantsMosquitto: Bool { self.commands.contains { $0.contains("mosquitto -p") || $0.contains(" -h 127.0.0.1 ") } }
 }
 
 extension Integration {
-    @Suite("Outputs that README and guides show", .takes(2))
+    @Suite("Outputs that README and guides show", .takes(4))
     struct SampleOutputTests {
         @Test("each has a command above it, and lines that do not depend on chance", arguments: PageSample.all)
         func commands(_ sample: PageSample) {
@@ -146,7 +146,11 @@ extension Integration {
             port: Int?
         ) throws -> [String] {
             var arguments = given
-            if let port { arguments[try #require(arguments.firstIndex(of: "-p")) + 1] = "\(port)" }
+            if let port, let given = arguments.firstIndex(of: "-p") {
+                arguments[given + 1] = "\(port)"
+            } else if let port {
+                arguments += ["-p", "\(port)"]
+            }
             if let out = arguments.firstIndex(of: "--out") {
                 results.insert(arguments[out + 1])
             } else if !["doctor", "compare"].contains(arguments[0]) {

@@ -54,6 +54,33 @@ extension Integration {
             return run
         }
 
+        @Test("a store beside several streams of one client is refused: it keeps the numbers of one")
+        func streams() async throws {
+            let folder = try ScratchFolder()
+            let streams = ["one", "two"].map { "{ name: \($0), topic: \($0), qos: 1, rate: 10/s }" }
+            let group =
+                "{ clients: 2, store: 'sqlite:\(folder.path("flows"))', publish: [\(streams.joined(separator: ", "))] }"
+            let file = try folder.write("target: embedded\nduration: 1s\ngroups:\n  a: \(group)\n", to: "load.yaml")
+            let ending = try await ClamorBinary.run(["run", file])
+            let words =
+                "store: keeps one stream of a client, and the messages of these have several; give each a group of its own"
+            #expect(ending.status != 0 && ending.errors.contains(words), "\(ending.errors)")
+        }
+
+        @Test("--keep-sessions takes up what the server kept between two runs", arguments: [4, 5])
+        func keptSessions(_ version: Int) async throws {
+            _ = try await BrokerProgram.with { broker in
+                let common = "-p \(broker.port) -V \(version) -t kept -q 1"
+                let expiry = version == 5 ? "-x 60" : ""
+                let sub = "sub \(common) -c 3 -C false --keep-sessions --client-id kept-%i \(expiry)"
+                #expect(try await ClamorRun.of("\(sub) --duration 300ms").status == 0)
+                #expect(try await ClamorRun.of("pub \(common) -c 1 -L 4").status == 0)
+                let run = try await ClamorRun.of("\(sub) --duration 1s")
+                #expect(run.status == 0)
+                #expect(run.record.count("received", qos: 1) == 12)
+            }
+        }
+
         @Test("[MQTT-3.2.2-11] [MQTT-3.2.2-14] [MQTT-3.2.2-15] what this server does not take is refused, not sent")
         func limits() async throws {
             let file = try ScratchFolder()

@@ -108,7 +108,7 @@ struct ReconciliationTests {
         let books = Reconciliation(
             ledgers: [],
             fates: [PublisherFate(publisher: 0, qos: 1, assigned: 8, unknown: all, outstanding: all)],
-            feeds: [SubscriptionFeed(subscription: 0, publishers: 0..<1, expectedFrom: [0: 9])]
+            feeds: [SubscriptionFeed(subscription: 0, publishers: 0..<1, missed: [0: SequenceRanges([0..<9])])]
         )
         #expect(books.rows == [.of(qos: 1, expected: 0, received: 0, lost: 0, missing: 8)])
     }
@@ -130,7 +130,7 @@ struct ReconciliationTests {
         let books = Reconciliation(
             ledgers: [.of([(0, 0, 1, [2, 4, 7])])],
             fates: [PublisherFate(publisher: 0, qos: 1, assigned: 8, unknown: SequenceRanges([1..<2, 6..<7]))],
-            feeds: [SubscriptionFeed(subscription: 0, publishers: 0..<1, expectedFrom: [0: 4])]
+            feeds: [SubscriptionFeed(subscription: 0, publishers: 0..<1, missed: [0: SequenceRanges([0..<4])])]
         )
         #expect(books.rows == [.of(qos: 1, expected: 4, received: 3, lost: 1, missing: 5, gaps: 3)])
         #expect(books.problems.isEmpty)
@@ -141,7 +141,7 @@ struct ReconciliationTests {
         let books = Reconciliation(
             ledgers: [],
             fates: [PublisherFate(publisher: 0, qos: 1, assigned: 8)],
-            feeds: [SubscriptionFeed(subscription: 0, publishers: 0..<1, expectedFrom: [0: 9])]
+            feeds: [SubscriptionFeed(subscription: 0, publishers: 0..<1, missed: [0: SequenceRanges([0..<9])])]
         )
         #expect(books.rows == [.of(qos: 1, expected: 0, received: 0, lost: 0, missing: 8)])
     }
@@ -242,7 +242,7 @@ struct ReconciliationTests {
         let books = Reconciliation(
             ledgers: [.of([(0, 0, 1, arrivals)])],
             fates: [PublisherFate(publisher: 0, qos: 1, assigned: 2010, unknown: ranges)],
-            feeds: [SubscriptionFeed(subscription: 0, publishers: 0..<1, expectedFrom: [0: from])],
+            feeds: [SubscriptionFeed(subscription: 0, publishers: 0..<1, missed: [0: SequenceRanges([0..<from])])],
             end: isQuiet ? .quiet : DeliveryEnd()
         )
         let absent = acknowledged.subtracting(arrived)
@@ -290,5 +290,17 @@ struct ReconciliationTests {
                 .unbalanced(qos: 1, expected: 3, received: 2, lost: 0, outstanding: 0),
             ]
         )
+    }
+}
+
+extension SubscriptionFeed {
+    /// Subscription k receives from publisher k.
+    fileprivate static func pairs(_ count: UInt32) -> [SubscriptionFeed] {
+        (0..<count).map { SubscriptionFeed(subscription: $0, publishers: $0..<$0 + 1) }
+    }
+
+    /// Every subscription receives from every publisher: fan-in, fan-out, and shared with one subscription per group.
+    fileprivate static func all(publishers: UInt32, subscriptions: UInt32) -> [SubscriptionFeed] {
+        (0..<subscriptions).map { SubscriptionFeed(subscription: $0, publishers: 0..<publishers) }
     }
 }

@@ -16,7 +16,7 @@ struct ScrapeTests {
     static func page(_ step: Int) -> PrometheusPage {
         var histogram = Histogram()
         histogram.record(2_000_000, count: UInt64(step) * 100)
-        let series = MetricHelp.all.map { help in
+        let series = MetricDefinition.all.map { help in
             let value: PrometheusSeries.Value =
                 switch help.kind {
                 case .duration: .duration(histogram)
@@ -25,13 +25,10 @@ struct ScrapeTests {
                 }
             return PrometheusSeries(name: help.name, labels: ["qos": "1"], unit: help.unit, value: value)
         }
-        let info = PrometheusInfo(
-            name: "night \"run\"",
-            command: "clamor pub",
-            version: "1",
-            phase: "measure",
-            startedAt: 1_795_225_029_000_000_000
-        )
+        var info = PrometheusInfo(command: "clamor pub", version: "1")
+        info.name = "night \"run\""
+        info.phase = "measure"
+        info.startedAt = 1_795_225_029_000_000_000
         return PrometheusPage(info: info, series: series)
     }
 

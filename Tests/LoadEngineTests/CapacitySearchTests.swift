@@ -67,7 +67,7 @@ struct CapacitySearchTests {
 
     @Test("two searches of a server that wavers by 2 % give intervals that overlap, at most 20 % wide")
     func wavering() throws {
-        var answers: [CapacityAnswer.Found] = []
+        var answers: [CapacityAnswer.Estimate] = []
         var state: UInt64 = 42
         func noise() -> Double {
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407

@@ -128,7 +128,7 @@ struct DepartureTests {
         #expect(rig.work.returned.map(\.due) == (0..<5).map { origin + .milliseconds(20 + 10 * $0) })
         #expect(rig.work.returned.map(\.at) == rig.work.returned.map(\.due))
         #expect(rig.shard.live == 10)
-        #expect(rig.shard.returnShare == 1)
+        #expect(rig.shard.facts.returnShare == 1)
     }
 
     @Test("without a rate so many are on their way back at once, and a failure makes room")
@@ -239,7 +239,7 @@ struct DepartureTests {
         let step = if case .rate = pace { 10 } else { 0 }
         #expect(rig.work.returned.map(\.at) == (0..<5).map { origin + .milliseconds(Int64(500 + step * $0)) })
         #expect(rig.shard.live == 14)
-        #expect(rig.shard.returnShare == 1)
+        #expect(rig.shard.facts.returnShare == 1)
     }
 
     @Test("with the load, planned or not, every absence ends", arguments: [100, 300])

@@ -519,7 +519,7 @@ private struct TestRun {
                     offered: work.total(\.offered),
                     sent: work.total(\.sent),
                     notSent: work.total(\.notSent),
-                    connectsBegun: shard.connectsBegun,
+                    connectsBegun: shard.facts.connectsBegun,
                     live: shard.live
                 )
             )

@@ -20,8 +20,8 @@ struct ShardConnectTests {
         rig.advance(.seconds(1))
         #expect(rig.work.connects.map(\.due) == (0..<4).map { start + .milliseconds($0 * 4) })
         #expect(rig.work.connects.map(\.at) == rig.work.connects.map(\.due))
-        #expect(rig.shard.connectsBegun == 4)
-        #expect(rig.shard.lastConnectBegun == start + .milliseconds(12))
+        #expect(rig.shard.facts.connectsBegun == 4)
+        #expect(rig.shard.facts.lastConnectBegun == start + .milliseconds(12))
         #expect(rig.events.all.isEmpty)
     }
 

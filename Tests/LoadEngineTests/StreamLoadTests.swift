@@ -222,9 +222,9 @@ struct StreamLoadTests {
             operators: 5,
             measure: .milliseconds(400)
         )
-        let turnouts = [(at: 0, present: 2), (at: 100, present: 5), (at: 200, present: 1), (at: 300, present: 4)]
+        let attendances = [(at: 0, present: 2), (at: 100, present: 5), (at: 200, present: 1), (at: 300, present: 4)]
         plan.departures = DeparturePlan(
-            turnouts: turnouts.map { .init(at: .milliseconds(Int64($0.at)), present: $0.present) },
+            attendances: attendances.map { .init(at: .milliseconds(Int64($0.at)), present: $0.present) },
             seed: 7
         )
         let all = StreamRigs(plan, loops: [loops], window: 1_000)
@@ -235,8 +235,8 @@ struct StreamLoadTests {
             rig.advance(.milliseconds(500))
         }
         let offered = StreamList(plan).operations.filter { operation in
-            let turnout = turnouts.last { .milliseconds(Int64($0.at)) <= operation.due } ?? (0, 0)
-            return plan.departures.present(turnout.present, operators: 5, listeners: 0).contains(operation.client)
+            let attendance = attendances.last { .milliseconds(Int64($0.at)) <= operation.due } ?? (0, 0)
+            return plan.departures.present(attendance.present, operators: 5, listeners: 0).contains(operation.client)
         }
         #expect(all.sent == Dictionary(grouping: offered, by: \.client))
         // Each has 10 operations of each stream in 100 ms.

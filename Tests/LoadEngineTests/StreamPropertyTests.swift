@@ -34,13 +34,13 @@ struct StreamPropertyTests {
             }
         }
 
-        private mutating func turnouts(_ operators: Int, _ measure: TimeAmount) -> DeparturePlan {
-            var turnouts: [DeparturePlan.Turnout] = []
+        private mutating func attendances(_ operators: Int, _ measure: TimeAmount) -> DeparturePlan {
+            var attendances: [DeparturePlan.Attendance] = []
             for _ in 0..<self.number(1...4) {
                 let at = self.hits(0.3) ? .zero : self.time(1...Int(measure.nanoseconds / 1_000))
-                turnouts.append(.init(at: at, present: self.number(0...operators)))
+                attendances.append(.init(at: at, present: self.number(0...operators)))
             }
-            return DeparturePlan(turnouts: turnouts, seed: self.generator.next())
+            return DeparturePlan(attendances: attendances, seed: self.generator.next())
         }
 
         mutating func plan(isFast: Bool) -> LoadPlan {
@@ -61,7 +61,7 @@ struct StreamPropertyTests {
                 let most = StreamList(plan).operations.count
                 plan.limit = UInt64(self.number(0...most + most / 4))
             }
-            if self.hits(0.5) { plan.departures = self.turnouts(operators, measure) }
+            if self.hits(0.5) { plan.departures = self.attendances(operators, measure) }
             return plan
         }
     }
@@ -135,10 +135,10 @@ struct StreamPropertyTests {
                 guard isPresent else { return }
                 periods[periods.count - 1] += operations.filter { $0.due >= start && $0.due < end }
             }
-            for turnout in departures.turnouts {
-                add(until: turnout.at)
-                start = turnout.at
-                let present = departures.present(turnout.present, operators: self.plan.operators, listeners: 0)
+            for attendance in departures.attendances {
+                add(until: attendance.at)
+                start = attendance.at
+                let present = departures.present(attendance.present, operators: self.plan.operators, listeners: 0)
                 isPresent = present.contains(client)
                 if !isPresent { periods.append([]) }
             }

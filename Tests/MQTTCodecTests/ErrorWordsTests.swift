@@ -9,7 +9,7 @@ struct ErrorWordsTests {
             .clientIDEmpty, .clientIDTooLong(70_000), .nullCharacter, .userNameTooLong(70_000),
             .passwordTooLong(70_000), .passwordWithoutUserName, .willPayloadTooLong(70_000), .packetIDMissing,
             .packetIDAtQoS0, .dupAtQoS0, .noFilters, .noLocalOnShared, .optionsBeforeVersion5,
-            .propertiesBeforeVersion5, .reasonBeforeVersion5, .reason(.sessionTakenOver), .sessionExpiryFromZero,
+            .propertiesBeforeVersion5,
             .tooLarge(size: 2, limit: 1),
         ] + TopicError.everyCase.flatMap { [.topic($0), .filter($0), .willTopic($0)] }
         + DecodeError.everyCase.map { .properties($0) }
@@ -20,7 +20,7 @@ struct ErrorWordsTests {
         case .clientIDEmpty, .clientIDTooLong, .nullCharacter, .userNameTooLong, .passwordTooLong,
             .passwordWithoutUserName, .willTopic, .willPayloadTooLong, .topic, .packetIDMissing, .packetIDAtQoS0,
             .dupAtQoS0, .noFilters, .filter, .noLocalOnShared, .optionsBeforeVersion5, .propertiesBeforeVersion5,
-            .reasonBeforeVersion5, .reason, .sessionExpiryFromZero, .properties, .tooLarge:
+            .properties, .tooLarge:
             true
         }
     }

@@ -158,26 +158,6 @@ struct PacketProblemTests {
         #expect(PacketProblem.size(of: publish, as: .v5, body: 100) == nil)
     }
 
-    @Test(
-        "DISCONNECT (§3.14.2)",
-        arguments: [
-            (Disconnect(), .v311, 0, nil), (Disconnect(reason: .disconnectWithWillMessage), .v5, 0, nil),
-            (Disconnect(reason: .disconnectWithWillMessage), .v311, 0, .reasonBeforeVersion5),
-            (Disconnect(properties: [.reasonString("a")]), .v31, 0, .propertiesBeforeVersion5),
-            (Disconnect(reason: .sessionTakenOver), .v5, 0, .reason(.sessionTakenOver)),
-            (Disconnect(properties: [.sessionExpiryInterval(1)]), .v5, 0, .sessionExpiryFromZero),
-            (Disconnect(properties: [.sessionExpiryInterval(0)]), .v5, 0, nil),
-            (Disconnect(properties: [.sessionExpiryInterval(9)]), .v5, 1, nil),
-            (
-                Disconnect(properties: [.serverReference("x")]), .v5, 0,
-                .properties(.propertyOfOtherSide(.serverReference))
-            ),
-        ] as [(Disconnect, ProtocolVersion, UInt32, PacketProblem?)]
-    )
-    func disconnect(_ packet: Disconnect, _ version: ProtocolVersion, _ expiry: UInt32, _ problem: PacketProblem?) {
-        #expect(packet.problem(as: version, sessionExpiry: expiry) == problem)
-    }
-
     @Test("only reason strings and user properties may be left out ([MQTT-3.4.2-2])")
     func withoutReasons() {
         let says: Properties = [.userProperty("a", "b"), .authenticationMethod("m"), .reasonString("c")]

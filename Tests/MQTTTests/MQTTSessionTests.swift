@@ -51,6 +51,16 @@ struct MQTTSessionTests {
     // MARK: CONNECT
 
     @Test(
+        "[MQTT-3.2.2-4] a session of an earlier owner is taken up on request alone",
+        arguments: [(ProtocolVersion.v311, true), (.v311, false), (.v5, true), (.v5, false)]
+    )
+    func takenUp(_ version: ProtocolVersion, _ takesUp: Bool) {
+        var session = MQTTSession(SessionOptions(version: version, cleanStart: false, takesUpSession: takesUp))
+        let answer = self.connect(&session, ConnAck(sessionPresent: true))
+        #expect(answer == (takesUp ? .connected(resumed: true) : .sessionKept))
+    }
+
+    @Test(
         "after a clean start of MQTT 5 with an expiry interval the first session of 3.x is clean, and the next one is not",
         arguments: [ProtocolVersion.v31, .v311]
     )

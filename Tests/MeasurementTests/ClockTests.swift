@@ -64,6 +64,21 @@ struct ClockTests {
         #expect(first.error(with: try estimate(-3_000_000, 60_000)) == 4_060_000)
     }
 
+    @Test("times of a peer that no two clocks have are ignored", arguments: [Int64.min, -1 << 62, 1 << 62, .max])
+    func foreignTimes(_ time: Int64) throws {
+        for exchange in [
+            ClockExchange(sent: 0, received: time, answered: time, arrived: 1),
+            ClockExchange(sent: 0, received: time, answered: 0, arrived: 1),
+            ClockExchange(sent: 0, received: 0, answered: time, arrived: 1),
+            ClockExchange(sent: time, received: 0, answered: 0, arrived: 1),
+            ClockExchange(sent: .min, received: time, answered: .max, arrived: .max),
+        ] {
+            let estimate = ClockEstimate([exchange])
+            #expect(estimate.map { $0.offset.magnitude < 1 << 61 && $0.error >= 0 } ?? true)
+            #expect(estimate?.error(with: estimate) == estimate?.error)
+        }
+    }
+
     private func clock(
         _ host: String,
         _ offset: Int64 = 0,
@@ -84,6 +99,8 @@ struct ClockTests {
         #expect(ClockAgreement(three) == .within(seconds: 0.75))
         // It was set between the two.
         #expect(ClockAgreement([clock("a"), clock("a", 2_000_000_000)]) == .within(seconds: 2))
+        // A damaged file may have any offset.
+        #expect(ClockAgreement([clock("a", .min), clock("a", .max)]) == .within(seconds: 18_446_744_073.709_553))
         #expect(ClockAgreement([clock("a"), clock("b")]) == .unknown(clock: 2))
         #expect(ClockAgreement([clock("a"), clock("b", error: 1), nil]) == .unknown(clock: 3))
         #expect(ClockAgreement([clock("a")]) == .within(seconds: 0))

@@ -104,9 +104,9 @@ struct GeneratorAuditTests {
             reasons.map(\.text) == [
                 "0.25 % of what was offered (200 of 80,000) was still unsent 1 s after its client could send it, over 0.1 %",
                 "in 8 of 8 seconds sends began too late: schedule_lag p99 reached 12.34 ms, over 5 ms; "
-                    + "10 % of the seconds are allowed, and figures below 123.4 ms are not the server's",
+                    + "a valid run has at most 10 % of such seconds, and figures below 123.4 ms are not the server's",
                 "in 8 of 8 seconds an event loop used over 90 % of a core (up to 97 %) while work waited; "
-                    + "half of them are allowed",
+                    + "a valid run has at most half of such seconds",
                 "connects were begun at 2,500 per second, under 95 % of the planned 5,000",
                 "1,234 connects found no free local port",
                 "5 connects found no free file descriptor",

@@ -19,9 +19,9 @@ struct GroupTests {
             var catalog = MetricCatalog()
             self.ack = catalog.duration("publish_ack_duration", ["qos": "1", "leg": "puback"])
             self.lag = catalog.duration("loop_lag", ["loop": "0"], wholeRun: true)
-            self.sent = catalog.counter("bytes_sent", unit: "bytes")
+            self.sent = catalog.counter("bytes_sent")
             self.clients = catalog.gauge("clients", ["state": "connected"])
-            self.cpu = catalog.gauge("generator_cpu", ["loop": "0"], unit: "cores", merge: .highest)
+            self.cpu = catalog.gauge("generator_cpu", ["loop": "0"], merge: .highest)
             self.catalog = catalog
             self.meter = LoopMeter(catalog: catalog, loop: loop)
         }

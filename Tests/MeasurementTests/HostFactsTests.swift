@@ -63,7 +63,23 @@ struct HostFactsTests {
         #expect(before.idleShare(since: after) == nil)
         #expect(before.stealShare(since: before) == nil)
         #expect(before.stealShare(since: after) == nil)
-        #expect(CPUSample.read() != nil)
+        let (first, second) = (try #require(CPUSample.read()), try #require(CPUSample.read()))
+        #expect(first.clock > 0 && second.clock >= first.clock && first.cores > 0)
+    }
+
+    /// Ticks by the clock, CPUs before and after, and the idle share of 100 counted ticks.
+    static let missed: [(clock: Double, before: Int, after: Int, idle: Double)] = [
+        (0, 0, 0, 0.8), (45, 2, 2, 0.8), (50, 2, 2, 0.8), (80, 2, 2, 0.5), (400, 2, 2, 0.1), (50, 2, 64, 0.8),
+        (50, 64, 2, 0.8),
+    ]
+
+    @Test("of the CPU: ticks that the kernel missed were not idle", arguments: missed)
+    func missedTicks(_ row: (clock: Double, before: Int, after: Int, idle: Double)) {
+        var (before, after) = (CPUSample(total: 0, idle: 0, steal: 0), CPUSample(total: 100, idle: 80, steal: 20))
+        (before.clock, before.cores) = (1_000, row.before)
+        (after.clock, after.cores) = (1_000 + row.clock, row.after)
+        #expect(after.idleShare(since: before) == row.idle)
+        #expect(after.stealShare(since: before) == row.idle / 4)
     }
 
     @Test(

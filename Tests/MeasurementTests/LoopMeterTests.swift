@@ -106,7 +106,7 @@ struct LoopMeterTests {
     func rates() throws {
         var catalog = MetricCatalog()
         let sent = catalog.counter("sent", ["qos": "0"])
-        let time = catalog.counter("decode_time", unit: "seconds")
+        let time = catalog.counter("decode_time")
         let meters = (0..<2).map { LoopMeter(catalog: catalog, loop: $0) }
         var accumulator = RunAccumulator(catalog: catalog)
         func step(_ amount: UInt64, _ phase: String, _ second: Int) -> TimelineInterval {
@@ -130,11 +130,47 @@ struct LoopMeterTests {
         #expect(metrics[1].unit == "seconds")
     }
 
+    @Test("a rare event is counted without a slot, and absent before the first one")
+    func rare() throws {
+        let meters = (0..<2).map { LoopMeter(catalog: MetricCatalog(), loop: $0) }
+        var accumulator = RunAccumulator(catalog: MetricCatalog())
+        func step(_ second: Int) -> [Metric] {
+            accumulator.add(second: second, phase: "measure", samples: meters.map { $0.swap() }).metrics
+        }
+        #expect(step(0).isEmpty)
+        for meter in meters { meter.count("delivery_late", ["qos": "1"]) }
+        meters[0].count("delivery_late", ["qos": "2"])
+        let late = step(1)
+        #expect(late.map(\.name) == ["delivery_late", "delivery_late"])
+        #expect(late.map(\.labels) == [["qos": "1"], ["qos": "2"]])
+        #expect(late.map { $0.counter?.value } == [2, 1])
+        #expect(step(2).map { $0.counter?.value } == [0, 0])
+        #expect(accumulator.metrics(measuredSeconds: 1).map { $0.counter?.value } == [2, 1])
+        #expect(accumulator.errors.isEmpty)
+
+        for (sentence, isMet) in [("delivery_late == 0", false), ("delivery_late{qos=2} < 2", true)] {
+            let threshold = try Threshold.parse(sentence)
+            var catalog = MetricCatalog()
+            #expect(threshold.isAbsent(in: catalog))
+            _ = catalog.counter("delivery_received", ["qos": "1"])
+            #expect(!threshold.isAbsent(in: catalog) && threshold.problem(in: catalog) == nil)
+            #expect(threshold.evaluate(in: accumulator.source(measuredSeconds: 1)).ok == isMet)
+        }
+        // It is counted after the load, where neither a stage nor the measured phase goes on.
+        for sentence in ["delivery_late rate < 1/s", "delivery_late{stage=peak} == 0"] {
+            var catalog = MetricCatalog()
+            catalog.stages = [MetricStage("peak")]
+            #expect(try Threshold.parse(sentence).problem(in: catalog) != nil)
+        }
+        let none = RunAccumulator(catalog: MetricCatalog()).source(measuredSeconds: 1)
+        #expect(try Threshold.parse("delivery_late == 0").evaluate(in: none).ok)
+    }
+
     @Test("gauges of several loops add up or compete, and an unset one is absent")
     func gauges() throws {
         var catalog = MetricCatalog()
         let clients = catalog.gauge("clients", ["state": "connected"])
-        let lag = catalog.gauge("lag", unit: "seconds", merge: .highest)
+        let lag = catalog.gauge("lag", merge: .highest)
         _ = catalog.gauge("never")
         let meters = (0..<2).map { LoopMeter(catalog: catalog, loop: $0) }
         var accumulator = RunAccumulator(catalog: catalog)

@@ -95,7 +95,8 @@ struct RunRecordTests {
         record.slowest = [slow, SlowMessage(metric: "iq_duration", seconds: 1, due: 3, client: nil)]
         record.tlsVersions = ["TLSv1.2": 3, "TLSv1.3": 94]
         record.servers = [ServerRecord(product: "mosquitto", version: "2.0.11", source: "$SYS/broker/version")]
-        let point = FindingPoint(second: 12, value: 0.5, metric: "publish_ack_duration qos=1", stage: "peak")
+        var point = FindingPoint(second: 12, value: 0.5, metric: "publish_ack_duration qos=1", stage: "peak")
+        point.bound = true
         let event = FindingEvent(number: 1, kind: .stall, second: 12, seconds: 1.5, stage: "peak", text: "acks stopped")
         var findings = FindingsRecord(sentence: "acks stopped at 12 s", evidence: 1, events: [event])
         (findings.steadySecond, findings.clientsPlanned, findings.clientsUp) = (3, 100, 97)
@@ -110,7 +111,7 @@ struct RunRecordTests {
     private static let catalog: (catalog: MetricCatalog, ack: DurationID, sent: CounterID, clients: GaugeID) = {
         var catalog = MetricCatalog()
         let ack = catalog.duration("publish_ack_duration", ["qos": "1", "leg": "puback"])
-        let sent = catalog.counter("bytes_sent", unit: "bytes")
+        let sent = catalog.counter("bytes_sent")
         let clients = catalog.gauge("clients", ["state": "connected"])
         return (catalog, ack, sent, clients)
     }()

@@ -239,7 +239,7 @@ struct StageMetricsTests {
     )
     func settled(name: String) throws {
         var catalog = Rig().catalog
-        _ = catalog.counter(name)
+        _ = catalog.counter(.named(name))
         let problem = try Threshold.parse("\(name){stage=peak} == 0").problem(in: catalog)?.problem
         #expect(problem == "\(name) exists only for the whole run; omit stage=")
         #expect(try Threshold.parse("\(name) == 0").problem(in: catalog) == nil)

@@ -39,7 +39,10 @@ import Testing
 
     static let answers: [(CapacityRecord.Answer?, String)] = [
         (.init(kind: "found", load: 8000, low: 8000, high: 10_000), "The server holds 8,000/s; 10,000/s broke: "),
-        (.init(kind: "at-least", load: 5000, low: 5000), "The server holds at least 5,000/s"),
+        (
+            .init(kind: "at-least", load: 5000, low: 5000),
+            "The server holds at least 5,000/s; a larger load was not offered."
+        ),
         (.init(kind: "nothing-holds", high: 10), "Nothing holds, not even 10/s"),
         (
             .init(kind: "generator-limited", load: 8000, high: 16_000, reason: "loop 0 was busy"),
@@ -62,6 +65,18 @@ import Testing
         #expect(page.contains("capacity 8,000/s … 10,000/s"))
         #expect(page.contains(">p99 &lt; 50.0 ms</text>"))
         for shape in ["circle", "cross", "triangle"] { #expect(page.contains("class=\"dot \(shape) s1\"")) }
+    }
+
+    @Test("Repeated steps at one load have a band, and page and summary explain the knee alike")
+    func repeated() throws {
+        var record = Self.record(Self.answers[0].0)
+        #expect(try !CapacityPage(record).text().contains("class=\"area "))
+        record.steps[1].load = 1000
+        let page = try CapacityPage(record).text()
+        #expect(page.contains("class=\"area "))
+        #expect(
+            page.contains(CapacityRecord.kneeWords) && record.summary(files: nil).contains(CapacityRecord.kneeWords)
+        )
     }
 
     @Test("What is known of the capacity's own step comes from no load above it")

@@ -14,16 +14,36 @@ import Testing
     func worse() throws {
         let page = try self.page(base: 0.001, new: 0.0013)
         let lead = PageText.lead(page)
-        #expect(lead.hasPrefix("New is worse: publish_ack_duration QoS 1 p"))
+        #expect(lead.hasPrefix("New is worse: ack QoS 1 p"))
         #expect(lead.contains("+30") || lead.contains("+29"))
         #expect(lead.contains("beyond the limit of +"))
         #expect(page.contains("regression"))
     }
 
+    @Test(
+        "The title names what differs between both sides: their titles, else their directories",
+        arguments: [
+            (["results/old"], ["results/new"], "gate", "gate", "gate: old and new"),
+            (["results/old"], ["results/new"], nil, nil, "old and new"),
+            (["a/1", "a/2"], ["b/1", "b/2"], "gate", "gate", "gate: a and b"),
+            (["runs"], ["runs/1"], nil, nil, "base and 1"),
+            (["results/1"], ["results/2"], "3f2a", "9bc1", "3f2a and 9bc1"),
+        ] as [([String], [String], String?, String?, String)]
+    )
+    func title(_ base: [String], _ new: [String], _ baseName: String?, _ newName: String?, _ title: String) throws {
+        func side(_ paths: [String], _ name: String?, _ median: Double) -> [ComparedRun] {
+            paths.enumerated().map { place, path in
+                ComparedSamples.run(path, median: median + Double(place) * 1e-6, name: name)
+            }
+        }
+        let comparison = Comparison(base: side(base, baseName, 0.001), new: side(new, newName, 0.0013))
+        #expect(try ComparePage(comparison).text().contains("<h1>\(title)</h1>"))
+    }
+
     @Test("A faster build is called better")
     func better() throws {
         let lead = PageText.lead(try self.page(base: 0.001, new: 0.0007))
-        #expect(lead.hasPrefix("New is better: publish_ack_duration QoS 1 p"))
+        #expect(lead.hasPrefix("New is better: ack QoS 1 p"))
         #expect(lead.contains("nothing judged is worse"))
     }
 
@@ -37,6 +57,7 @@ import Testing
     func single() throws {
         let page = try self.page(base: 0.001, new: 0.003, count: 1)
         #expect(PageText.lead(page).hasPrefix("New looks worse, though single runs cannot show it: "))
+        #expect(PageText.lead(page).contains(" 3.00 × ("))
         #expect(page.contains("indicative"))
     }
 

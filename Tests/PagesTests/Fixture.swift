@@ -92,8 +92,8 @@ extension Fixture {
         let counts = self.record.books.flatMap { [$0.offered, $0.acked, $0.received, $0.lost] }
         let latencies: Set = ["publish_ack_duration", "delivery_duration", "iq_duration"]
         let p99s = self.record.metrics.filter { latencies.contains($0.name) }.compactMap(\.duration)
-            .filter { $0.count >= 1000 }.map { Human.duration($0.p99) }
-        return counts.compactMap { $0 }.filter { $0 > 0 }.map(Human.count) + p99s
+            .filter { $0.count >= 1000 }.map { Words.duration($0.p99) }
+        return counts.compactMap { $0 }.filter { $0 > 0 }.map(Words.count) + p99s
     }
 }
 

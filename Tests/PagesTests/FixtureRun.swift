@@ -221,7 +221,7 @@ struct FixtureRun {
                 var histogram = Histogram()
                 for (nanoseconds, count) in counted[index] { histogram.record(nanoseconds, count: count) }
                 let entry = HistogramLog.Entry(
-                    tag: HistogramLog.tag(name: name, labels: []),
+                    tag: HistogramLog.tag(Series(name: name, labels: [:])),
                     start: Double(second),
                     length: self.timeline.lengths[index],
                     encoded: histogram.encodedV2()

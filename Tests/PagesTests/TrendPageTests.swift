@@ -19,7 +19,11 @@ import Testing
     func noise() throws {
         let medians = [0.001, 0.0012, 0.0009, 0.0011, 0.001, 0.0013, 0.0009, 0.0011]
         let page = try TrendPage(ComparedSamples.days(medians)).text()
-        #expect(PageText.lead(page).hasPrefix("No figure changed its level over 8 runs"))
+        #expect(
+            PageText.lead(page).hasPrefix(
+                "No figure changed by more than the usual difference between neighbouring runs"
+            )
+        )
         #expect(!page.contains("id=\"changes\""))
     }
 
@@ -48,19 +52,38 @@ import Testing
     @Test("A row for each figure, in the order of the runs' starts")
     func rows() throws {
         let page = try TrendPage(ComparedSamples.days(Self.steps).reversed()).text()
-        for name in ["p50", "p99"] { #expect(page.contains(">publish_ack_duration QoS 1 \(name), ms</text>")) }
-        #expect(page.contains(">publish_acked QoS 1 rate, 1/s</text>"))
+        for name in ["p50", "p99"] { #expect(page.contains(">\(name) of publish_ack_duration QoS 1, ms</text>")) }
+        #expect(page.contains(">rate of publish_acked QoS 1, 1/s</text>"))
         #expect(page.contains("0 in every run: errors count."))
         let first = try #require(page.firstRange(of: "run 1, runs/1, ")).lowerBound
         #expect(first < (try #require(page.firstRange(of: "run 8, runs/8, "))).lowerBound)
         #expect(PageText.requests(page).isEmpty)
     }
 
-    @Test("Runs with names of their own are named by them")
-    func names() throws {
-        let runs = ["3f2a", "9bc1", "77de"].enumerated().map { place, name in
-            ComparedSamples.run(name, median: 0.001, startedAt: "2026-11-0\(place + 1)T10:00:00Z", name: name)
+    @Test("The title of each chart begins with the field, which a narrow screen does not cut")
+    func titles() throws {
+        let page = try TrendPage(ComparedSamples.days(Self.steps)).text()
+        let titles = page.matches(of: #/<text class="title"[^>]*>([^<]+)</#).map { String($0.1) }
+        let fields = titles.filter { $0.contains(" of ") }.map { title in title.prefix { $0 != " " } }
+        #expect(Set(fields) == ["p50", "p99", "rate"] && fields.count == titles.count)
+    }
+
+    @Test(
+        "A run is named by a title of its own, else by its date, with the time where days repeat",
+        arguments: [
+            (["3f2a", "9bc1", "77de"], [1, 2, 3], ["3f2a", "9bc1", "77de"]),
+            (["gate", "gate", "gate"], [1, 2, 3], ["11-01", "11-02", "11-03"]),
+            (["gate", "gate", "gate"], [1, 1, 3], ["11-01 10:00", "11-01 11:00", "11-03 12:00"]),
+            (["3f2a", "3f2a", nil], [1, 2, 3], ["3f2a", "11-03"]),
+        ] as [([String?], [Int], [String])]
+    )
+    func names(_ names: [String?], _ days: [Int], _ labels: [String]) throws {
+        let runs = zip(names, days).enumerated().map { place, run in
+            let start = "2026-11-0\(run.1)T1\(place):00:00Z"
+            return ComparedSamples.run("runs/\(place)", median: 0.001, startedAt: start, name: run.0)
         }
-        #expect(try TrendPage(runs).text().contains(">9bc1</text>"))
+        let page = try TrendPage(runs).text()
+        for label in labels { #expect(page.contains(">\(label)</text>"), "\(label)") }
+        #expect(!page.contains(">run 1</text>"))
     }
 }

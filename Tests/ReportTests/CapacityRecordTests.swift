@@ -1,3 +1,4 @@
+import Foundation
 import Measurement
 import Report
 import Testing
@@ -19,7 +20,7 @@ struct CapacityRecordTests {
         ),
         (
             Answer(kind: "at-least", load: 5_000, low: 5_000),
-            "CAPACITY  at least 5,000/s, which was the most that might be offered"
+            "CAPACITY  at least 5,000/s; a larger load was not offered"
         ),
         (Answer(kind: "at-least", load: 5_000, low: 5_000, reason: spent), "CAPACITY  at least 5,000/s · \(spent)"),
         (Answer(kind: "nothing-holds", high: 10), "NOTHING HOLDS  not even 10/s"),
@@ -78,5 +79,18 @@ struct CapacityRecordTests {
         #expect(step.throughput == 8_000)
         let (mean, p99) = (try #require(step.meanSeconds), try #require(step.p99Seconds))
         #expect(p99 < 0.002_01 && step.concurrency == mean * 8_000)
+        #expect(step.bounds == nil && !record.line(step).contains("≥"))
+    }
+
+    @Test("a step of messages without an answer has lower bounds")
+    func bounds() throws {
+        var record = CapacityRecord(command: ["pub"], varies: "rate", objectives: [], holdSeconds: 1)
+        var run = try UnansweredReportTests.record
+        run.metrics.removeAll { $0.name == "publish_ack_duration" && $0.labels["qos"] != "1" }
+        let step = record.add(self.step(1_000), measuredBy: run)
+        #expect(step.bounds == ["mean_seconds", "p99_seconds"])
+        #expect(record.line(step).contains("p99 ≥ 6.00 s") && record.csv.contains("mean_seconds p99_seconds"))
+        let read = try JSONDecoder().decode(CapacityRecord.self, from: Data(record.json.utf8))
+        #expect(read == record)
     }
 }

@@ -102,6 +102,25 @@ struct CompareTests {
         #expect(narrow.regressions.count == 1)
     }
 
+    @Test(
+        "a change over 50 % is a factor, and one that chance explains is within noise",
+        arguments: [
+            (0.125, -0.1...0.3, "+12.5 %", "-10.0 % … +30.0 %"), (0.5, 0.4...0.5, "+50.0 %", "+40.0 % … +50.0 %"),
+            (1.72, 0.15...3.2, "2.72 ×", "1.15 × … 4.20 ×"), (-0.6, -0.75...0.1, "0.40 ×", "0.25 × … 1.10 ×"),
+            (0.3, -0.1...0.89, "+30.0 %", "0.90 × … 1.89 ×"), (-1, -1...0, "-100 %", "-100 % … 1.00 ×"),
+        ]
+    )
+    func words(_ change: Double, _ interval: ClosedRange<Double>, _ text: String, _ intervalText: String) throws {
+        var synthetic = SyntheticRuns(seed: 1)
+        let comparison = Comparison(base: synthetic.runs(1), new: synthetic.runs(1))
+        var figure = try #require(comparison.figures.first { $0.gate == nil && $0.field == .percentile(90) })
+        (figure.change, figure.interval, figure.finding) = (change, interval, .same)
+        #expect(figure.changeText == text && figure.intervalText == intervalText)
+        #expect(figure.findingText(hasFailed: false) == "within noise")
+        figure.new = figure.base
+        #expect(figure.findingText(hasFailed: false) == "no difference")
+    }
+
     @Test("faster is no regression, and is called better")
     func better() throws {
         var synthetic = SyntheticRuns(seed: 3)

@@ -11,9 +11,11 @@ struct GrafanaDashboardTests {
 
     /// Names of all samples that a page can have.
     static let names: Set<String> = {
-        let info = PrometheusInfo(command: "clamor pub", version: "1", phase: "measure", startedAt: 1_000_000)
+        var info = PrometheusInfo(command: "clamor pub", version: "1")
+        info.phase = "measure"
+        info.startedAt = 1_000_000
         let facts = PrometheusParser(PrometheusPage(info: info, series: []).text(.text), .text)
-        return Set(facts.samples.map(\.name) + MetricHelp.all.flatMap { PrometheusName($0).samples })
+        return Set(facts.samples.map(\.name) + MetricDefinition.all.flatMap { PrometheusName($0).samples })
     }()
 
     @Test("asks only for metrics that a page has", arguments: GrafanaDashboard.queries)

@@ -15,15 +15,16 @@ struct HistogramLogTests {
 
     @Test("writes tags without comma, blank or line break, and reads them back", arguments: tags)
     func tagForm(_ name: String, _ labels: Labels, _ tag: String) throws {
-        let pairs = labels.all.map { (key: $0.key, value: $0.value) }
-        #expect(HistogramLog.tag(name: name, labels: pairs) == tag)
-        let parsed = try #require(HistogramLog.parse(tag: tag[...]))
-        #expect(parsed.name == name)
-        #expect(parsed.labels.elementsEqual(pairs, by: ==))
+        let series = Series(name: name, labels: labels)
+        for (isMeasured, mark) in [(true, ""), (false, ";measured=no")] {
+            #expect(HistogramLog.tag(series, isMeasured: isMeasured) == tag + mark)
+            let parsed = try #require(HistogramLog.parse(tag: tag + mark))
+            #expect(parsed.series == series && parsed.isMeasured == isMeasured)
+        }
     }
 
     @Test("refuses tags of other shapes", arguments: ["", "a;b", "a;b=%4", "a;b=%zz", "%FF"])
-    func otherTags(_ tag: String) { #expect(HistogramLog.parse(tag: tag[...]) == nil) }
+    func otherTags(_ tag: String) { #expect(HistogramLog.parse(tag: tag) == nil) }
 
     static let intervals = [
         TimelineInterval(

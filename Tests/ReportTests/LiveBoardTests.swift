@@ -145,13 +145,14 @@ struct LiveBoardTests {
         #expect(!text.contains("9,999"))
     }
 
-    static let spans: [(intervals: [(second: Int, seconds: Double)], line: String)] = [
-        ([(0, 1), (1, 1), (3, 1)], "██ █ "), ([(0, 0.4), (0, 0.6), (1, 1)], "  ██ "),
-        ([(4, 10), (14, 10)], "  ████████████████████ "),
+    /// Columns with a figure, without one, and so on, of the 48 that a screen of 120 has for it.
+    static let spans: [(intervals: [(second: Int, seconds: Double)], columns: [Int])] = [
+        ([(0, 1), (1, 1), (3, 1)], [24, 12, 12]), ([(0, 0.4), (0, 0.6), (1, 1)], [48]), ([(4, 10), (14, 10)], [48]),
+        ([(4, 10), (24, 10)], [16, 16, 16]), ([(7, 1)], [48]),
     ]
 
-    @Test("has a column for each second, and a gap for one without a sample", arguments: Self.spans)
-    func seconds(intervals: [(second: Int, seconds: Double)], line: String) throws {
+    @Test("gives each second the same share of its columns, and a gap to one without a sample", arguments: Self.spans)
+    func seconds(intervals: [(second: Int, seconds: Double)], columns: [Int]) throws {
         var run = LiveRun(ScriptedRun.closed.first, course: ScriptedRun.closed.course, clients: 1)
         for (second, seconds) in intervals {
             let metrics = [Scripted.duration("delivery_duration", ["qos": "1"], p99: 0.001, count: 100)]
@@ -160,8 +161,55 @@ struct LiveBoardTests {
         }
         let lines = LiveBoard(run, size: WindowSize(columns: 120, rows: 12), style: TerminalStyle()).lines
         let row = try #require(lines.first { $0.hasPrefix("  delivery") })
-        #expect(row.contains(line))
+        let line = columns.enumerated().map { String(repeating: $0 % 2 == 0 ? "█" : " ", count: $1) }.joined()
+        #expect(row.contains("  \(line) "))
     }
+
+    /// Blocks in the lowest row of a chart: two charts beside each other, or above each other.
+    static let chartColumns = [(WindowSize(columns: 200, rows: 50), 170), (WindowSize(columns: 120, rows: 40), 96)]
+
+    @Test("fills the columns of its charts from the first second on", arguments: [1, 2, 8, 60, 100], Self.chartColumns)
+    func fills(seconds: Int, screen: (size: WindowSize, columns: Int)) {
+        let lines = LiveBoard(ScriptedRun.closed.after(seconds), size: screen.size, style: TerminalStyle()).lines
+        let lowest = lines.filter { $0.contains(" 0 │") }
+        #expect(!lowest.isEmpty)
+        for line in lowest { #expect(line.count { "▁▂▃▄▅▆▇█".contains($0) } == screen.columns) }
+    }
+
+    static let flights: [(acked: [Double], oldest: Double, hasFailed: Bool, line: String)] = [
+        ([100, 100], 0.004, false, "0 without an answer · oldest outstanding 4.00 ms"),
+        ([100, 101], 0, false, "0 without an answer"),
+        ([100, 0], 0.9, false, "100 without an answer · oldest outstanding 900 ms"),
+        ([100, 0, 0, 0], 2.9, true, "300 without an answer or failed · oldest outstanding 2.90 s"),
+    ]
+
+    @Test("shows what waits for an answer, and the age of the oldest", arguments: Self.flights)
+    func inFlight(_ row: (acked: [Double], oldest: Double, hasFailed: Bool, line: String)) {
+        var run = LiveRun(ScriptedRun.closed.first, course: ScriptedRun.closed.course, clients: 1)
+        var standing = LiveStanding()
+        if row.hasFailed { standing.errors = [ErrorRecord(kind: "timeout", count: 1, firstAt: "", example: "")] }
+        for (second, acked) in row.acked.enumerated() {
+            let metrics = [
+                Scripted.counter("publish_offered", ["qos": "0"], 50),
+                Scripted.counter("publish_offered", ["qos": "1"], 100),
+                Scripted.counter("publish_acked", ["qos": "1"], acked),
+                Scripted.gauge("oldest_outstanding", [:], row.oldest, unit: "seconds"),
+            ]
+            let interval = TimelineInterval(second: second, phase: "measure", seconds: 1, metrics: metrics, lanes: [])
+            run.add(interval, standing)
+        }
+        let lines = LiveBoard(run, size: WindowSize(columns: 80, rows: 24), style: TerminalStyle()).lines
+        #expect(lines.filter { $0.hasPrefix("In flight") } == ["In flight   \(row.line)"])
+    }
+
+    @Test("shows in a stall what is in flight, on the lowest screen too", arguments: Self.sizes + [lowestSize])
+    func stalled(size: WindowSize) {
+        let run = ScriptedRun.mixed(isWatched: true)
+        let lines = LiveBoard(run.after(39), size: size, style: TerminalStyle()).lines
+        #expect(lines.contains { $0.hasPrefix("In flight ") && $0.contains("oldest outstanding 2.90 s") })
+    }
+
+    static let lowestSize = WindowSize(columns: 80, rows: 10)
 
     @Test("joins series under one name by the highest, and says so")
     func joined() {

@@ -251,7 +251,7 @@ struct MergeTests {
         let record = try self.merged(.groups, thresholds: ["delivery_lost == 5", "delivery_lost{group=devices} == 2"])
             .record
         let rows = record.metrics.filter { $0.name.hasPrefix("delivery_") }.map { metric in
-            "\(metric.name) \(metric.labels) \(PlainNumber.text(metric.counter?.value ?? -1))"
+            "\(metric.name) \(metric.labels) \(Words.plain(metric.counter?.value ?? -1))"
         }
         let (devices, audit) = (
             "from=ops;group=devices;qos=1;stream=command", "from=ops;group=devices+audit;qos=0;stream=report"

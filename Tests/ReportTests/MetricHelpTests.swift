@@ -49,9 +49,9 @@ struct MetricHelpTests {
     @Test("has the metrics of the article, with their types, and no others")
     func article() throws {
         let rows = try Self.rows()
-        #expect(Set(rows.map(\.name)) == Set(MetricHelp.all.map(\.name)))
+        #expect(Set(rows.map(\.name)) == Set(MetricDefinition.all.map(\.name)))
         for row in rows {
-            let help = try #require(MetricHelp.of(row.name), "\(row.name)")
+            let help = try #require(MetricDefinition.of(row.name), "\(row.name)")
             #expect(help.kind.rawValue == row.kind, "\(row.name)")
             if let unit = row.unit, unit != "seconds" || help.unit != nil {
                 #expect(help.unit == unit, "\(row.name)")
@@ -63,12 +63,43 @@ struct MetricHelpTests {
     func prometheusNames() throws {
         let names = Set(try Self.article().matches(of: /`(clamor_[a-z0-9_]*[a-z0-9])`/).map { String($0.1) })
         #expect(names.count > 5)
-        let families = MetricHelp.all.map { PrometheusName($0).family }
+        let families = MetricDefinition.all.map { PrometheusName($0).family }
         #expect(names.isSubset(of: GrafanaDashboardTests.names.union(families)))
     }
 
-    @Test("each metric has one sentence", arguments: MetricHelp.all)
-    func sentence(_ help: MetricHelp) {
+    /// Keys and columns of files that have the name of a metric.
+    private static let columns = [
+        "MetricsCSV.swift": Set(["decode_packets", "decode_bytes"]), "SlowMessage.swift": ["loop_lag"],
+        "Books.swift": ["delivery_outstanding"],
+    ]
+
+    @Test("no name of a metric is written in the sources but in the table")
+    func literals() throws {
+        let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "Sources")
+        let files = FileManager.default.enumerator(at: sources, includingPropertiesForKeys: nil)
+        // Words of one part, such as "clients", are used for other things too.
+        let names = Set(MetricDefinition.all.map(\.name).filter { $0.contains("_") })
+        let table = try String(
+            contentsOf: sources.appending(path: "Measurement/Metrics/MetricTable.swift"),
+            encoding: .utf8
+        )
+        let rows = table.matches(of: /= (?:duration|counter|gauge)\("([a-z_]+)"/).map { String($0.1) }
+        #expect(rows.sorted() == MetricDefinition.all.map(\.name).sorted(), "each row is in the array of its section")
+        var count = 0
+        for case let file as URL in try #require(files)
+        where file.pathExtension == "swift" && file.lastPathComponent != "MetricTable.swift" {
+            count += 1
+            let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+            let code = lines.filter { !$0.drop { $0 == " " }.hasPrefix("//") }.joined(separator: "\n")
+            let written = Set(code.matches(of: /"([a-z_]+)"/).map { String($0.1) }).intersection(names)
+            #expect(written.subtracting(Self.columns[file.lastPathComponent] ?? []) == [], "\(file.path)")
+        }
+        #expect(count > 800)
+    }
+
+    @Test("each metric has one sentence", arguments: MetricDefinition.all)
+    func sentence(_ help: MetricDefinition) {
         #expect(help.help.hasSuffix(".") && !help.help.dropLast().contains("."))
         #expect(help.help.first?.isUppercase == true)
         #expect(help.help.split(separator: " ").count <= 25)
@@ -76,15 +107,15 @@ struct MetricHelpTests {
 
     @Test("no two metrics share the name of a sample")
     func samples() {
-        let names = MetricHelp.all.flatMap { PrometheusName($0).samples }
+        let names = MetricDefinition.all.flatMap { PrometheusName($0).samples }
         #expect(Set(names).count == names.count)
-        #expect(Set(MetricHelp.all.map(\.name)).count == MetricHelp.all.count)
+        #expect(Set(MetricDefinition.all.map(\.name)).count == MetricDefinition.all.count)
     }
 
     @Test("the units of a record's metrics are those of the table", arguments: [Samples.pubsub, Samples.decode])
     func units(_ record: RunRecord) throws {
         for metric in record.metrics {
-            let help = try #require(MetricHelp.of(metric.name), "\(metric.name)")
+            let help = try #require(MetricDefinition.of(metric.name), "\(metric.name)")
             #expect(metric.unit == help.unit, "\(metric.name)")
             #expect(metric.type == help.kind.rawValue, "\(metric.name)")
         }

@@ -93,8 +93,8 @@ struct OtherImplementationTests {
         // Not bounded by the exact maximum, which an encoded histogram does not hold.
         total = try Histogram(decodingV2: total.encodedV2())
         let percentiles = total.percentiles(self.percents).map { String($0) }
-        let mean = PlainNumber.fixed(total.mean ?? 0, digits: 3)
-        let deviation = PlainNumber.fixed(total.standardDeviation ?? 0, digits: 3)
+        let mean = Words.plainFixed(total.mean ?? 0, digits: 3)
+        let deviation = Words.plainFixed(total.standardDeviation ?? 0, digits: 3)
         return ([tag, String(total.count)] + percentiles + [mean, deviation]).joined(separator: " ")
     }
 
@@ -123,7 +123,7 @@ struct OtherImplementationTests {
             let level = try #require(Double(row[1]))
             let total = try #require(Double(row[2]))
             #expect(total / 10_000 >= level)
-            if row.count > 3 { #expect(row[3] == PlainNumber.fixed(1 / (1 - level), digits: 2)) }
+            if row.count > 3 { #expect(row[3] == Words.plainFixed(1 / (1 - level), digits: 2)) }
         }
         #expect(rows.last?.prefix(3).dropFirst().map { $0 } == ["1.000000000000", "10000"])
     }

@@ -56,12 +56,11 @@ struct ProgressLineTests {
         (1.2, "  11 s  measure  4 clients  sent 100/s  received 100/s\n"),
         (1, "  11 s  measure  4 clients  sent 100/s  received 100/s\n"),
         (0.9, "  11 s  measure  4 clients  sent 100/s  received 100/s\n"),
-        (0.5, "  11 s  measure  4 clients  partial (500 ms)  sent 100/s  received 100/s\n"),
-        (0.1, "  11 s  measure  4 clients  partial (100 ms)  sent 100/s  received 100/s\n"),
-        (0.02, "  11 s  measure  4 clients  partial (20.0 ms)\n"),
+        (0.5, "  11 s  measure  4 clients  over 500 ms  sent 100/s  received 100/s\n"),
+        (0.1, "  11 s  measure  4 clients  over 100 ms  sent 100/s  received 100/s\n"), (0.099, ""), (0.02, ""),
     ]
 
-    @Test("a part of a second is marked, and has a rate only from 100 ms on", arguments: lengths)
+    @Test("a part of a second is marked, and has a line only from 100 ms on", arguments: lengths)
     func partial(_ row: (seconds: Double, line: String)) {
         var catalog = MetricCatalog()
         let sent = catalog.counter("publish_sent", ["qos": "0"])
@@ -76,6 +75,13 @@ struct ProgressLineTests {
         let samples = [meter.swap()]
         let interval = accumulator.add(second: 10, phase: "measure", seconds: row.seconds, samples: samples)
         #expect(ProgressLine(interval, clientsPlanned: nil, errors: 0).plain == row.line)
+    }
+
+    @Test("a pass over accounts has a line however short it is")
+    func accounts() {
+        let interval = TimelineInterval(second: 0, phase: "create", seconds: 0.02, metrics: [], lanes: [])
+        let line = ProgressLine(interval, clientsPlanned: 4, errors: 0).of(accounts: 4)
+        #expect(line.plain == "   1 s  create   4/4 accounts  over 20.0 ms\n")
     }
 
     @Test("leaves out unused parts")

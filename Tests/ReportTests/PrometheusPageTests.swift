@@ -110,15 +110,12 @@ struct PrometheusPageTests {
 
     @Test("the run's facts are constant metrics", arguments: [PrometheusFormat.text, .openMetrics])
     func info(_ format: PrometheusFormat) {
-        let info = PrometheusInfo(
-            name: "night",
-            command: "clamor pub",
-            version: "0.1.0",
-            server: "mosquitto 2.0.11",
-            phase: "drain",
-            isFinished: true,
-            startedAt: 1_795_225_029_123_000_000
-        )
+        var info = PrometheusInfo(command: "clamor pub", version: "0.1.0")
+        info.name = "night"
+        info.server = "mosquitto 2.0.11"
+        info.phase = "drain"
+        info.isFinished = true
+        info.startedAt = 1_795_225_029_123_000_000
         let page = PrometheusParser(PrometheusPage(info: info, series: []).text(format), format)
         #expect(page.problems == [])
         let labels = ["name": "night", "command": "clamor pub", "version": "0.1.0", "server": "mosquitto 2.0.11"]

@@ -57,7 +57,7 @@ struct ReconciliationMetricsTests {
     }
 
     private static func texts(_ metrics: [Metric]) -> [String] {
-        metrics.map { "\($0.name.dropFirst(9)) \($0.labels) \(PlainNumber.text($0.counter?.value ?? -1))" }
+        metrics.map { "\($0.name.dropFirst(9)) \($0.labels) \(Words.plain($0.counter?.value ?? -1))" }
     }
 
     struct Sample: Sendable, CustomTestStringConvertible {

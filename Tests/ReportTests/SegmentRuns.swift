@@ -30,7 +30,7 @@ struct SegmentRuns {
         let sent = catalog.counter("publish_sent", ["qos": "1"])
         let acked = catalog.counter("publish_acked", ["qos": "1"])
         let clients = catalog.gauge("clients", ["state": "connected"])
-        let busy = catalog.gauge("generator_cpu", ["loop": "0"], unit: "cores", merge: .highest)
+        let busy = catalog.gauge("generator_cpu", ["loop": "0"], merge: .highest)
         let meters = (0..<count).map { LoopMeter(catalog: catalog, loop: $0) }
         // Loops of the joint run are distinguished by their number; its gauges are those of one process.
         let joint = (0..<count).map { LoopMeter(catalog: catalog, loop: $0) }

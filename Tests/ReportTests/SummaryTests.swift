@@ -52,11 +52,17 @@ struct SummaryTests {
             return verdict
         }
         record.thresholds = results.map { ThresholdResult(expression: "errors == 0", ok: $0, value: 0) }
+        // The sentence of an earlier version.
         record.findings = FindingsRecord(sentence: "nothing broke; steady from 3 s on")
         let lines = Summary(record).text.split(separator: "\n")
         #expect(lines[0].hasPrefix(line))
-        #expect(lines[1] == "  nothing broke; steady from 3 s on")
-        #expect(Summary(record, detail: .full).text.contains("  nothing broke; steady from 3 s on\n"))
+        #expect(lines[1].hasPrefix("Outcome     "))
+        for detail in Summary.Detail.allCases {
+            let text = Summary(record, detail: detail).text
+            #expect(text.replacing(/\n +/, with: " ").contains("No error"), "\(text)")
+            #expect(text.contains("\nLoad        1,000 clients · QoS 0, 1, 2\n"))
+            #expect(!text.contains("nothing broke") && !text.contains("steady"))
+        }
     }
 
     @Test("in short, has the figures of the findings")
@@ -73,7 +79,8 @@ struct SummaryTests {
         let text = Summary(record).text
         for words in [
             "9 of 10 up", "TLS 1.3", "worst second at 6 s: ack p99 2.04 s", "longest silence 2.00 s at 4 s",
-            "at most 160 in flight at 5 s", "80.0 % of the seconds", "could offer about 12 ×",
+            "at most 160 in flight at 5 s", "80.0 % of the seconds met the latency objectives",
+            "could offer 12 times this load",
         ] {
             #expect(text.contains(words), "\(words) in\n\(text)")
         }
@@ -150,8 +157,9 @@ struct SummaryTests {
         let reason = record.verdict?.reasons.first
         record.verdict?.add(.generatorLimited, Verdict.Reason(code: "steal", text: "the host took CPU"))
         record.findings = FindingsRecord(sentence: "the generator was the limit: \(reason?.line ?? "")")
-        func text() -> String { Summary(record).text.replacing("\n    ", with: " ") }
-        #expect(text().contains("/s asked for [connect-rate]\n  ! the host took CPU [steal]\n"))
+        func text() -> String { Summary(record).text.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
+        let figures = "99 % of 5,000 connects within 124 ms"
+        #expect(text().contains("/s asked for [connect-rate]. \(figures). ! the host took CPU [steal] "))
         #expect(text().components(separatedBy: "[connect-rate]").count == 2)
         // A result of an earlier version has no code in the sentence.
         record.findings?.sentence = "the generator was the limit: \(reason?.text ?? "")"
@@ -310,13 +318,13 @@ struct SummaryTests {
         #expect(!Summary(record, detail: .full).text.contains("segment"))
         record.segment = SegmentRecord(index: 2, count: 4)
         record.segment.run = "0123"
-        #expect(Summary(record, detail: .full).text.split(separator: "\n")[2] == "  \(words)")
-        #expect(RunMarkdown.text(record).split(separator: "\n")[2] == words[...])
+        #expect(Summary(record, detail: .full).text.split(separator: "\n")[3] == "  \(words)")
+        #expect(RunMarkdown.text(record).split(separator: "\n")[4] == words[...])
         record.ledger.pending = true
         let losses = "  losses are known only after clamor merge: the other segments hold a part of the ledger"
         #expect(Summary(record, detail: .full).text.split(separator: "\n").contains(losses[...]))
         record.verdict = nil
-        #expect(Summary(record, detail: .full).text.split(separator: "\n")[2] == "  \(words)")
+        #expect(Summary(record, detail: .full).text.split(separator: "\n")[3] == "  \(words)")
         record.segment.merged = 4
         #expect(
             !Summary(record, detail: .full).text.contains("segment 2")
@@ -450,7 +458,7 @@ struct SummaryTests {
                 received(["qos": "1"], 1_020, rate: 102), Samples.counter("delivery_reordered", ["qos": "1"], 3),
             ],
             sums: (1_000, 990, 30, 10),
-            line: "990 of 1,000 expected · 10 lost · 30 duplicated · 3 out of order"
+            line: "990 of 1,000 expected · 10 lost · 30 duplicated · 3 reordered"
         ),
         Deliveries(
             testDescription: "requests, of which the answers are expected",

@@ -41,7 +41,7 @@ struct SyntheticRuns {
             for _ in 0..<Int(own * 5) { histogram.record(Int64(exp(centre + shift + self.normal() * 0.4))) }
             whole.merge(histogram)
             let entry = HistogramLog.Entry(
-                tag: HistogramLog.tag(name: "publish_ack_duration", labels: [("leg", "puback"), ("qos", "1")]),
+                tag: HistogramLog.tag(Series(name: "publish_ack_duration", labels: ["leg": "puback", "qos": "1"])),
                 start: Double(block * 5),
                 length: 5,
                 encoded: histogram.encodedV2()

@@ -34,7 +34,7 @@ struct UnansweredReportTests {
         )
     }
 
-    private static var record: RunRecord {
+    static var record: RunRecord {
         get throws {
             var record = Samples.pubsub
             let labels: Labels = ["leg": "puback", "qos": "1"]
@@ -78,6 +78,17 @@ struct UnansweredReportTests {
         #expect(words.contains("4,211 outstanding") && words.contains("0 lost · 800 outstanding"))
     }
 
+    @Test("the equation of what was sent has what the plan excused")
+    func excused() {
+        var record = Samples.pubsub
+        record.books[1].offered? += 3
+        record.books[1].sent? += 3
+        record.books[1].excused = 3
+        #expect(record.books.flatMap(\.imbalances).isEmpty)
+        let text = Summary(record, detail: .full).text
+        #expect(text.contains(" + excused 3") && !text.contains("≠"))
+    }
+
     @Test("JUnit and Markdown tell a broken objective from an undecided one")
     func exchange() throws {
         let record = try Self.record
@@ -91,6 +102,70 @@ struct UnansweredReportTests {
         #expect(markdown.contains("| ≥ 6.00 s | **FAILED** |") && markdown.contains("| 50.0 % | met |"))
     }
 
+    @Test("the board and the progress line print a lower bound as one")
+    func seconds() throws {
+        func line(_ latencies: [Metric]) throws -> (board: String, progress: String) {
+            var interval = try Self.interval(0, Self.values())
+            interval.metrics = latencies
+            var run = LiveRun(Samples.begun(["clamor", "pub"]), course: LiveCourse(), clients: 1)
+            run.add(interval)
+            let lines = LiveBoard(run, size: WindowSize(columns: 120, rows: 40), style: TerminalStyle()).lines
+            let board = try #require(lines.first { $0.hasPrefix("  ack") })
+            return (board, ProgressLine(interval, clientsPlanned: 1, errors: 0).plain)
+        }
+        func metric(_ labels: Labels, _ values: DurationValues) throws -> Metric {
+            Metric(duration: "publish_ack_duration", labels: labels, reading: try #require(DurationReading(values)))
+        }
+        let bound = try metric(["qos": "1", "group": "a"], Self.values())
+        let exact = try metric(["qos": "2", "group": "a"], DurationValues(answered: Samples.ramp(1000, step: 1000)))
+        let one = try line([bound])
+        #expect(one.board.split(whereSeparator: \.isWhitespace).joined(separator: " ").contains("µs ≥6.00 s ≥6.00 s"))
+        #expect(one.progress.contains("  ack p99 ≥ 6.00 s"))
+        // Of two series in one row, the p99 is at least the lower one, and the maximum is that of both.
+        let two = try line([bound, exact]).board.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(two.contains("µs ≥990 µs ≥6.00 s"), "\(two)")
+        #expect(try line([exact]).progress.contains("  ack p99 990 µs"))
+        // An exact maximum above a bound is a bound of both, for the missing answer may have taken longer.
+        let slow = try metric(
+            ["qos": "2", "group": "a"],
+            DurationValues(answered: Samples.ramp(1000, step: 10_000_000))
+        )
+        let both = try line([bound, slow]).board.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(both.contains("≥10.0 s"), "\(both)")
+    }
+
+    @Test("a comparison and a trend print a lower bound as one")
+    func comparison() throws {
+        let runs = try ["2026-11-25T10:00:00Z", "2026-11-26T10:00:00Z"].map { day in
+            var record = try Self.record
+            record.startedAt = day
+            return ComparedRun(path: day, record: record)
+        }
+        let comparison = Comparison(base: [runs[0]], new: [runs[1]])
+        let figure = try #require(
+            comparison.figures.first { $0.name == "publish_ack_duration" && $0.field == .percentile(99) }
+        )
+        #expect(figure.baseText == "≥ 6.00 s" && figure.newText == "≥ 6.00 s")
+        let text = ComparisonText(comparison, showsAll: true).text.split(whereSeparator: \.isWhitespace)
+        #expect(text.joined(separator: " ").contains("≥ 6.00 s ≥ 6.00 s"))
+        #expect(ComparisonMarkdown.text(comparison).contains("| ≥ 6.00 s | ≥ 6.00 s |"))
+        #expect(JUnitXML(comparison).text.contains("≥ 6.00 s to ≥ 6.00 s"))
+        let median = try #require(comparison.figures.first { $0.name == figure.name && $0.field == .percentile(50) })
+        #expect(!median.baseText.contains("≥"))
+        let row = try #require(RunTrend(runs).rows.first { $0.name == figure.name && $0.field == .percentile(99) })
+        #expect(row.text(run: 0) == "≥ 6.00 s")
+    }
+
+    @Test("the worst second of the summary is a lower bound where its p99 is one", arguments: [true, nil])
+    func worst(bound: Bool?) throws {
+        var record = try Self.record
+        var findings = FindingsRecord(sentence: "800 deliveries had not come")
+        findings.worstSecond = FindingPoint(second: 3, value: 6, metric: "publish_ack_duration qos=1")
+        findings.worstSecond?.bound = bound
+        record.findings = findings
+        #expect(Summary(record).text.contains("worst second at 3 s: ack p99 \(bound == true ? "≥ " : "")6.00 s"))
+    }
+
     @Test("the CSV files have their columns, and older time lines without them are read")
     func csv() throws {
         let interval = try Self.interval(3, Self.values())
@@ -101,6 +176,7 @@ struct UnansweredReportTests {
         let old = Timeline(text: header + row.replacing(",980,5,15,mean p99 p999 p9999 max", with: ""))
         #expect(new.columns.map(\.values) == [[1_000]] && old.columns.map(\.values) == [[1_000]])
         #expect(new.columns.map(\.p99) == old.columns.map(\.p99))
+        #expect(new.columns.map(\.bounds) == [[0]] && old.columns.map(\.bounds) == [[]])
     }
 
     @Test("a run that goes on adds them up bucket by bucket, and Prometheus has the answered ones")
@@ -108,7 +184,7 @@ struct UnansweredReportTests {
         let (one, two) = (Self.values(), Self.values(3))
         var whole = one
         whole.merge(two)
-        let joined = try #require(TimelineInterval.joining([Self.interval(3, one), Self.interval(3, two)]))
+        let joined = try #require(JoinedInterval.parallel([Self.interval(3, one), Self.interval(3, two)]))
         let reading = try #require(joined.metrics.first?.duration)
         #expect(reading.answered == 1_960 && reading.unanswered?.failed == 10)
         #expect(reading.unanswered?.outstanding == 30)
@@ -118,7 +194,7 @@ struct UnansweredReportTests {
 
         var run = LiveRun(Samples.begun(["clamor", "pub"]), course: LiveCourse(), clients: 1, keepsDurations: true)
         for (second, values) in [one, two].enumerated() { run.add(try Self.interval(second, values)) }
-        let values = try #require(run.values.first?.values)
+        let values = try #require(run.values.first?.value)
         #expect(values.count == 2_000 && values.unanswered.failed == 10 && values.unanswered.outstanding == 30)
         for percent in [50, 90, 99, 99.9, 100] { #expect(values.percentile(percent) == whole.percentile(percent)) }
         let metric = try #require(run.record.metrics.first { $0.duration != nil })

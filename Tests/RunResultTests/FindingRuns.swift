@@ -74,6 +74,13 @@ struct FindingRun: Sendable {
         self.timeline.columns.append(column)
     }
 
+    /// Marks the p99 of a duration as a lower bound in one second.
+    mutating func bound(_ name: String, at second: Int) {
+        for place in self.timeline.columns.indices where self.timeline.columns[place].name == name {
+            self.timeline.columns[place].bounds.insert(second)
+        }
+    }
+
     struct Latency {
         var count: Double
         var p50: Double

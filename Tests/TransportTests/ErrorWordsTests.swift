@@ -36,7 +36,8 @@ struct ErrorWordsTests {
         .noHeader, .lineTooLong, .lineEnd, .line, .version(1), .command(2), .family(3), .addressesCut(4), .tooLong(5),
     ]
     private static let requests: [WebSocketSettings.Problem] = [
-        .path("x"), .host("x"), .subprotocol("x"), .headerName("x"), .headerValue("x"), .reserved("x"), .tooLong,
+        .path("x"), .host("x"), .subprotocol("x"), .repeated("x"), .headerName("x"), .headerValue("x"), .reserved("x"),
+        .tooLong,
     ]
     private static let heads: [WebSocketHead.Problem] = [.notHTTP, .tooLarge]
     private static let messages: [DNSMessageError] = [.truncated, .name, .notAnAnswer, .questions, .data]
@@ -68,7 +69,7 @@ struct ErrorWordsTests {
             }
         case let error as WebSocketSettings.Problem:
             switch error {
-            case .path, .host, .subprotocol, .headerName, .headerValue, .reserved, .tooLong: true
+            case .path, .host, .subprotocol, .repeated, .headerName, .headerValue, .reserved, .tooLong: true
             }
         case let error as WebSocketHead.Problem:
             switch error {

@@ -95,6 +95,13 @@ struct WebSocketHandshakeTests {
         #expect(!problem.description.contains { $0.isNewline })
     }
 
+    @Test("[RFC 6455 §4.1] a subprotocol is offered once")
+    func repeatedSubprotocol() {
+        #expect(throws: WebSocketSettings.Problem.repeated("mqtt")) {
+            try WebSocketSettings(subprotocols: ["mqtt", "mqttv3.1", "mqtt"])
+        }
+    }
+
     @Test("names of subprotocols are tokens", arguments: ["", "a b", "a,b", "a\r\n"])
     func subprotocolNames(_ name: String) {
         #expect(throws: WebSocketSettings.Problem.subprotocol(name)) { try WebSocketSettings(subprotocols: [name]) }

@@ -6,6 +6,7 @@ import SASL
 import TestSupport
 import Testing
 import Transport
+import VirtualServers
 import Workloads
 
 @Suite("The account of a connection that ended")

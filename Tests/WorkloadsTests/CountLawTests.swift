@@ -5,6 +5,7 @@ import Measurement
 import NIOCore
 import RunResult
 import Testing
+import VirtualServers
 import Workloads
 
 /// The samples of every duration are as many as the events that it is defined over, by the bytes on the wire.

@@ -136,7 +136,7 @@ struct DecodeFormTests {
         for stream in streams {
             var sum = stream.checksum
             sum[keyPath: Self.wrong[index]] += 1
-            let metrics = DecodeMetrics(DecodeLane(.pipelined, .memory, of: stream.subject.protocolName))
+            let metrics = DecodeMetrics(DecodeLane(.pipelined, .memory))
             let work = DecodeInMemory(stream.claiming(sum), metrics: metrics, seed: 5, copies: false)
             #expect(throws: DecodeFault.mismatch(stream.subject, encoded: sum, decoded: stream.checksum)) {
                 try work.warmUp(0)

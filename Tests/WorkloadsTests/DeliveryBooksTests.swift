@@ -5,6 +5,7 @@ import MQTTCodec
 import Measurement
 import NIOCore
 import Testing
+import VirtualServers
 import Workloads
 
 /// Loss, duplicates and order against two second opinions: the broker's own counts, and sets made of the bytes on the

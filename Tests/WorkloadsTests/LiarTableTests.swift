@@ -3,9 +3,9 @@ import LoadEngine
 import MQTTCodec
 import Measurement
 import NIOCore
-import Report
 import RunResult
 import Testing
+import VirtualServers
 import Workloads
 import XMPPCodec
 

@@ -3,6 +3,7 @@ import NIOCore
 import NIOEmbedded
 import TestSupport
 import Testing
+import VirtualServers
 import Workloads
 
 /// Every load model through the whole client, down to the bytes in front of its socket: nothing takes time but what the

@@ -1,5 +1,6 @@
 import EmbeddedBroker
 import FaultInjection
+import FaultLines
 import Ledger
 import LoadEngine
 import MQTT
@@ -7,6 +8,7 @@ import MQTTCodec
 import Measurement
 import NIOCore
 import NIOEmbedded
+import VirtualServers
 import Workloads
 
 /// A virtual run of MQTT clients against the broker core.

@@ -5,6 +5,7 @@ import NIOCore
 import RunResult
 import TestSupport
 import Testing
+import VirtualServers
 
 /// A server that leaves out answers and deliveries by odds of its own, and keeps the truth of it.
 private final class Liar {

@@ -3,6 +3,7 @@ import MQTTCodec
 import Measurement
 import NIOCore
 import Testing
+import VirtualServers
 import Workloads
 
 /// Requests and answers over the broker core on a virtual clock, so that each takes exactly what the wire takes.

@@ -5,6 +5,7 @@ import MQTTCodec
 import Measurement
 import NIOCore
 import Testing
+import VirtualServers
 import Workloads
 
 /// The arithmetic of segments, stages and departures, by the engine itself on a virtual clock.

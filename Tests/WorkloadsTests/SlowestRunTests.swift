@@ -5,6 +5,7 @@ import Measurement
 import NIOCore
 import NIOEmbedded
 import Testing
+import VirtualServers
 import Workloads
 
 /// On a virtual clock nothing takes time but the fault, so it is known which messages are slow, and when each of their

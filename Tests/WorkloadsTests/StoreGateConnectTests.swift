@@ -4,6 +4,7 @@ import Measurement
 import NIOCore
 import NIOEmbedded
 import Testing
+import VirtualServers
 import Workloads
 
 @Suite("The gate in front of the store, at the beginning of a connection")

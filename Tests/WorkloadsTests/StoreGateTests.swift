@@ -5,6 +5,7 @@ import Measurement
 import NIOCore
 import NIOEmbedded
 import Testing
+import VirtualServers
 import Workloads
 
 /// Clients that keep their flows, on a manual clock: only the store takes time.
@@ -75,6 +76,23 @@ struct StoreGateTests {
         // Messages taken while a commit is in progress fill the window: 1, 3, 1, 3 messages. The last removals have
         // two.
         #expect(run.store?.count == 102)
+        #expect(run.imbalances.isEmpty)
+    }
+
+    @Test("a lost connection leaves unsent, by their own numbers, the messages that the kernel had not taken")
+    func unsentAtLoss() throws {
+        // At any time five messages have a number and wait for their commit.
+        let run = try MQTTVirtualRun(
+            .init(duration: .seconds(1), latency: .milliseconds(1), commits: { _ in .init(.milliseconds(50)) })
+        )
+        run.at(.milliseconds(400)) { [unowned run] in run.network.links.first { $0.client == 0 }?.makeRoom(0) }
+        run.at(.milliseconds(500)) { [unowned run] in run.network.cut(0) }
+        run.perform()
+        let fate = try #require(run.result.published.fates.first { $0.publisher == 0 })
+        let written = Set(run.network.oracle.written.map(\.sequence))
+        let unsent = Set((0..<fate.assigned).filter { fate.unsent.contains($0) })
+        #expect(!unsent.isEmpty)
+        #expect(unsent == Set(0..<fate.assigned).subtracting(written))
         #expect(run.imbalances.isEmpty)
     }
 

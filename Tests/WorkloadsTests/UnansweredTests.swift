@@ -3,9 +3,9 @@ import LoadEngine
 import MQTTCodec
 import Measurement
 import NIOCore
-import Report
 import RunResult
 import Testing
+import VirtualServers
 import Workloads
 
 /// Servers that lie by silence: whatever was due is answered, failed or outstanding, and every figure says so.
@@ -95,6 +95,19 @@ struct UnansweredTests {
         let lost = try run.judge("delivery_lost == 0")
         #expect(lost.state == .undecided && lost.value == 0 && lost.high == Double(run.outstanding(qos)))
         #expect(try run.judge("publish_outstanding == 0").state == .broken)
+
+        // The first message without an answer was due at 2 s; the last sample is at the end of the drain, at 6 s.
+        let oldest = try #require(run.record.metrics.first { $0.name == "oldest_outstanding" }?.gauge?.max)
+        #expect((2.9...4.1).contains(oldest))
+        #expect(try run.judge("oldest_outstanding max < 1s").state == .broken)
+    }
+
+    @Test("where all is answered, nothing gets old", arguments: [QoS.atLeastOnce, .exactlyOnce])
+    func answered(_ qos: QoS) throws {
+        let run = try self.run(qos)
+        run.perform()
+        let oldest = try #require(run.record.metrics.first { $0.name == "oldest_outstanding" }?.gauge)
+        #expect(oldest.max ?? 1 < 0.1 && oldest.value == 0)
     }
 
     @Test(

@@ -5,6 +5,7 @@ import MQTTCodec
 import Measurement
 import NIOCore
 import Testing
+import VirtualServers
 import Workloads
 
 /// Delay and stall, to the nanosecond: the clock moves by hand, so nothing but the fault takes time.

@@ -6,6 +6,7 @@ import NIOCore
 import NIOEmbedded
 import RunResult
 import Testing
+import VirtualServers
 import Workloads
 
 /// A whole run of one shard against a server's core, on a clock that the test moves.

@@ -1,5 +1,6 @@
 import EmbeddedBroker
 import FaultInjection
+import FaultLines
 import Ledger
 import LoadEngine
 import LoopContext
@@ -11,6 +12,7 @@ import NIOCore
 import Synchronization
 import TestSupport
 import Testing
+import VirtualServers
 import Workloads
 
 /// A run that the engine leads itself, in one or several segments, against one broker core on a virtual clock.
@@ -87,7 +89,7 @@ final class VirtualSegments {
         if setup.departures.churn != nil { load.departures.insert(.churn) }
         if setup.departures.storms.contains(where: { $0.until == nil }) { load.departures.insert(.storm) }
         if setup.departures.storms.contains(where: { $0.until != nil }) { load.departures.insert(.offline) }
-        if !setup.departures.turnouts.isEmpty { load.departures.insert(.inactive) }
+        if !setup.departures.attendances.isEmpty { load.departures.insert(.inactive) }
         // A pair stays in its segment, unless a publisher has several and the segments do not divide the publishers.
         let spans =
             setup.topology != .pair

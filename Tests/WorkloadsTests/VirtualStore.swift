@@ -5,6 +5,7 @@ import NIOCore
 import NIOEmbedded
 import Synchronization
 import Testing
+import VirtualServers
 import Workloads
 
 /// A store on a clock that the test moves; it hears what passes on the wire, and notes what must not be there yet.

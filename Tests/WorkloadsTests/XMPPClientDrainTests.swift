@@ -2,6 +2,7 @@ import LoadEngine
 import Measurement
 import NIOCore
 import Testing
+import VirtualServers
 import Workloads
 import XMPPCodec
 

@@ -3,6 +3,7 @@ import Measurement
 import NIOCore
 import RunResult
 import Testing
+import VirtualServers
 import Workloads
 import XMPPCodec
 
@@ -22,6 +23,7 @@ struct XMPPClientManagementTests {
         let run = self.run(.init(latency: latency))
         run.perform()
         run.expect("sm_ack_duration", 20, times: latency * 2)
+        run.expect("sm_response_duration", 20, times: latency * 2)
         #expect(run.count("stanza_acked") == 20)
         #expect(run.books.confirmed == 20 && run.books.unconfirmed == 0)
         #expect(run.books.imbalances == [])
@@ -39,6 +41,11 @@ struct XMPPClientManagementTests {
         #expect(run.books.confirmed == 18 && run.books.unconfirmed == 2 && run.books.failed == 2)
         #expect(run.count("stanza_acked") == 20)
         #expect(run.books.imbalances == [])
+        // The message that was due at 1,200 ms waited for the new connection, from 1,350 ms on.
+        run.expect("sm_ack_duration", 20, times: .milliseconds(2))
+        let response = run.histogram("sm_response_duration")
+        #expect(response.count == 20 && response.percentile(95) ?? 0 < 2_100_000)
+        #expect((150_000_000..<170_000_000).contains(response.max ?? 0))
     }
 
     @Test("what was not acknowledged before a connection broke is of unknown fate")
@@ -57,6 +64,13 @@ struct XMPPClientManagementTests {
         #expect(run.account.clients.map(\.tally.acked) == [4, 5])
         #expect(run.count("stanza_acked") == 14)
         #expect(run.books.imbalances == [])
+        for name in ["sm_response_duration", "sm_ack_duration"] {
+            let values = run.values(name)
+            #expect(values.answered.count == 14)
+            // The cut came 250 ms after the one and 50 ms after the other.
+            #expect(values.unanswered.failed == 2 && values.unanswered.outstanding == 0)
+            #expect(values.unanswered.ages.min == 50_000_000)
+        }
     }
 
     @Test("an acknowledgement is of all that left before it")
@@ -72,6 +86,25 @@ struct XMPPClientManagementTests {
         #expect(run.count("stanza_acked") == 10)
         let times = (0..<10).map { Int64(4 - $0 % 5) * 100_000_000 + 2_000_000 }
         expectSame(run.histogram("sm_ack_duration"), Histogram(of: times))
+    }
+
+    @Test("a stanza without an acknowledgement counts at its age when the run ends")
+    func silent() {
+        let run = self.run(.init(clients: 1, rate: 10, duration: .seconds(1), drain: .seconds(1)))
+        run.server.script = { [unowned run] _, heard in
+            switch heard.name {
+            case "r": run.now > run.origin + .milliseconds(450) ? .silent : .usual
+            case "/stream": .silent
+            default: .usual
+            }
+        }
+        run.perform()
+        let values = run.values("sm_response_duration")
+        #expect(values.answered.count == 5 && values.unanswered.outstanding == 5)
+        #expect(run.count("stanza_acked") == 5)
+        // Half of the messages have no answer, so that nothing above the median is known.
+        let p90 = values.percentile(90)
+        #expect(p90?.low ?? 0 > 1_000_000_000 && p90?.high == nil)
     }
 
     @Test("a count that is too high ends the connection")

@@ -3,6 +3,7 @@ import Measurement
 import NIOCore
 import RunResult
 import Testing
+import VirtualServers
 import Workloads
 import XMPPCodec
 

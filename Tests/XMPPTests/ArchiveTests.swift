@@ -41,7 +41,6 @@ struct ArchiveTests {
         #expect(pages.first?.isComplete == true)
         #expect(pages.first?.last == "i2")
         #expect(pages.first?.count == 9)
-        #expect(archive.foreign == 2)
     }
 
     @Test("[XEP-0313 §4.1.2] a query has its times as XEP-0082 writes them; a stamp that cannot be read is none")

@@ -1,5 +1,6 @@
 import Measurement
 import Report
+import Scenario
 import TestSupport
 import Testing
 import clamor
@@ -20,7 +21,7 @@ struct AbsentMetricTests {
         return words
     }
 
-    private static func sentence(_ metric: MetricHelp) -> String {
+    private static func sentence(_ metric: MetricDefinition) -> String {
         "\(metric.name)\(metric.kind == .duration ? " p99 < 1s" : " < 1")"
     }
 
@@ -31,7 +32,7 @@ struct AbsentMetricTests {
 
     @Test("each metric that a load does not have is refused with a reason", arguments: loads + ["decode"])
     func reasons(_ command: String) {
-        let metrics = MetricHelp.all.filter { !$0.name.hasPrefix("server_") }
+        let metrics = MetricDefinition.all.filter { !$0.name.hasPrefix("server_") }
         let thresholds = metrics.flatMap { ["--threshold", Self.sentence($0)] }
         let lines = Self.refusals(Self.words(command) + thresholds)
         #expect(lines.count > 5 && lines.count < metrics.count, "\(lines.count)")

@@ -2,7 +2,9 @@ import EmbeddedBroker
 import FaultInjection
 import Foundation
 import NIOCore
+import RunControl
 import SASL
+import Scenario
 import TestSupport
 import Testing
 import clamor
@@ -38,7 +40,7 @@ struct BrokerOptionsTests {
         let folder = try ScratchFolder()
         let path = try folder.write("ann:sesame", to: "users")
         let flags = "--users \(path) --drop 1% --auth scram-sha-256"
-        guard case .run(let options) = Invocation.parse(["conn", "-h", "embedded", "--broker", flags]) else {
+        guard let options = Invocation.parse(["conn", "-h", "embedded", "--broker", flags]).mqtt else {
             Issue.record("no run")
             return
         }
@@ -76,7 +78,7 @@ struct BrokerOptionsTests {
     func p2p(_ flags: String, _ roots: [String]) {
         #expect(self.broker(flags.split(separator: " ").map(String.init))?.p2pRoots == roots)
         let line = ["conn", "-h", "embedded", "--broker", "--drop 1% \(flags)"]
-        guard case .run(let options) = Invocation.parse(line) else {
+        guard let options = Invocation.parse(line).mqtt else {
             Issue.record("no run")
             return
         }
@@ -141,10 +143,11 @@ struct BrokerOptionsTests {
         "--delay 1ms --delay-every 0", "--delay-every 2", "--stall 2s", "--stall 0@2s", "--stall 1m30s@1",
         "--disconnect-every 0s", "--max-rate 0/s", "--max-rate 2000000000/s", "--fragment 1-100000", "--fragment 7-1",
         "--refuse 7", "--refuse 0", "--refuse 0x100", "--drop 1", "--drop 1 --refuse 7", "--drop",
+        "--drop 1 2", "--drop 1 2 3", "--allow-anonymous=false",
     ]
 
     @Test("a wrong fault is refused in the same words by the broker and by a run", arguments: faults)
-    func refusesFaults(_ text: String) throws {
+    func refusesFaults(_ text: String) {
         let words = text.split(separator: " ").map(String.init)
         guard case .refused(let lines) = Invocation.parse(["broker"] + words) else {
             Issue.record("clamor broker took it")
@@ -160,12 +163,31 @@ struct BrokerOptionsTests {
             others
                 == lines.map { $0.replacing("clamor broker: ", with: "clamor pub: --broker\(isParsers ? ":" : "") ") }
         )
-        for line in isParsers ? [] : lines {
-            let error = #expect(throws: FaultPlanError.self) {
-                try FaultPlan.parse(line: text.replacing("--", with: ""))
-            }
-            #expect(lines[0] == "clamor broker: --\(try #require(error))", "\(line)")
+    }
+
+    @Test("which messages are delayed is asked only where some are")
+    func delayEvery() {
+        guard case .refused(let lines) = Invocation.parse(["broker", "--delay-every", "2"]) else {
+            Issue.record("taken")
+            return
         }
+        let words = "says which messages are delayed, not how long; add --delay"
+        #expect(lines == ["clamor broker: --delay-every: \(words)"])
+    }
+
+    /// What the broker and the proxy have in common.
+    static let shared = ["--delay-every 0", "--stall 2s", "--fragment 1-65537", "--fragment 7-1", "--stall 0@2s"]
+
+    @Test("a wrong value is refused in the same words by the broker and the proxy", arguments: shared)
+    func sharesWords(_ text: String) {
+        let words = ["--delay", "1ms"] + text.split(separator: " ").map(String.init)
+        guard case .refused(let broker) = Invocation.parse(["broker"] + words),
+            case .refused(let proxy) = Invocation.parse(["proxy", "h:1"] + words)
+        else {
+            Issue.record("taken")
+            return
+        }
+        #expect(proxy == broker.map { $0.replacing("clamor broker: ", with: "clamor proxy: ") })
     }
 
     @Test("a time is read as that of any other option", arguments: ["5ms", "1m30s", "1.5h", "0.25s", "1d2h3m4s5ms"])

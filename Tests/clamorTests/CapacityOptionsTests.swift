@@ -1,3 +1,4 @@
+import Scenario
 import Testing
 import clamor
 
@@ -53,8 +54,8 @@ struct CapacityOptionsTests {
             ["load: is missing; end with a command, such as pub -h embedded -c 50 -q 1"]
         ),
         (["pub"], ["--slo: is missing; say what has to hold, such as 'publish_ack_duration p99 < 50ms'"]),
-        (["--slo", "errors < 1", "pub", "--rate", "5/s"], ["--rate: is the search's own; leave it out of the load"]),
-        (["--slo", "errors < 1", "conn", "-c=5"], ["-c: is the search's own; leave it out of the load"]),
+        (["--slo", "errors < 1", "pub", "--rate", "5/s"], ["--rate: the search sets it; leave it out of the load"]),
+        (["--slo", "errors < 1", "conn", "-c=5"], ["-c: the search sets it; leave it out of the load"]),
         (["--slo", "errors < 1", "--hold", "10ms", "pub"], ["--hold: has to be a second at least"]),
         (["--slo", "errors < 1", "doctor"], ["load: 'doctor' is no load; take conn, pub, sub, pubsub or xmpp"]),
         (

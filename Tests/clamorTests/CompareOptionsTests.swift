@@ -1,5 +1,7 @@
 import Measurement
 import Report
+import RunControl
+import Scenario
 import Testing
 import clamor
 
@@ -23,7 +25,7 @@ struct CompareOptionsTests {
     func sides() throws {
         let pair = try Self.options("/ /tmp")
         #expect(pair.base == ["/"] && pair.new == ["/tmp"])
-        #expect(pair.limits == nil && pair.allowed.isEmpty && pair.noise == nil && !pair.isStrict)
+        #expect(pair.limits == nil && pair.allowed.isEmpty && pair.noise == nil && !pair.strict)
         let several = try Self.options("--base / /tmp --new /usr /etc /var")
         #expect(several.base == ["/", "/tmp"] && several.new == ["/usr", "/etc", "/var"])
     }
@@ -42,7 +44,7 @@ struct CompareOptionsTests {
         #expect(options.allowed == [.plan, .cpu])
         #expect(options.noise == "n.json")
         #expect(options.files.junit == "a.xml" && options.files.markdown == "b.md")
-        #expect(options.json && options.showsAll && options.isStrict)
+        #expect(options.json && options.showsAll && options.strict)
     }
 
     @Test("GitHub's summary is added to where no other file is named")
@@ -52,7 +54,7 @@ struct CompareOptionsTests {
         let named = try Self.options("/ /tmp --summary-md x", environment: environment).files
         #expect(named.markdown == "x" && named.inherited == nil)
         #expect(try Self.options("/ /tmp", environment: ["GITHUB_STEP_SUMMARY": ""]).files.inherited == nil)
-        guard case .run(let run) = Invocation.parse(["pub", "--junit", "j.xml"], environment: environment) else {
+        guard let run = Invocation.parse(["pub", "--junit", "j.xml"], environment: environment).mqtt else {
             throw CancellationError()
         }
         #expect(run.common.files.junit == "j.xml" && run.common.files.inherited == "/tmp/summary")

@@ -1,6 +1,8 @@
 import Coordination
 import Foundation
 import LoadEngine
+import RunControl
+import Scenario
 import TestSupport
 import Testing
 import clamor
@@ -47,8 +49,8 @@ struct CoordinateOptionsTests {
 
     @Test("a segment has the plan of its coordinator, and takes its seed")
     func segment() throws {
-        guard case .scenario(let whole) = try self.parse("run FILE"),
-            case .scenario(let options) = try self.parse("run FILE --coordinator mqtts://a@h:1 --segment 2/3"),
+        guard let whole = try self.parse("run FILE").scenario,
+            let options = try self.parse("run FILE --coordinator mqtts://a@h:1 --segment 2/3").scenario,
             case .coordinate(let coordinate) = try self.parse("coordinate FILE --segments 3")
         else { return #expect(Bool(false)) }
         let coordinator = try #require(options.common.segment.coordinator)
@@ -72,7 +74,7 @@ struct CoordinateOptionsTests {
             #expect(given.credentials == segment)
             #expect(made.credentials == nil)
         }
-        guard case .scenario(let options) = try self.parse("run FILE --coordinator h --segment 1/3") else {
+        guard let options = try self.parse("run FILE --coordinator h --segment 1/3").scenario else {
             return #expect(Bool(false))
         }
         #expect(options.common.segment.coordinator?.credentials == segment)
@@ -81,7 +83,7 @@ struct CoordinateOptionsTests {
     @Test("processes of a host have the clients of its segment")
     func processes() throws {
         let line = "run FILE --coordinator h --segment 2/3 --processes 2"
-        guard case .scenario(let options) = try self.parse(line) else { return #expect(Bool(false)) }
+        guard let options = try self.parse(line).scenario else { return #expect(Bool(false)) }
         let segment = options.common.segment
         #expect(segment.processes?.count == 2)
         let arguments = (0..<2).map { index in

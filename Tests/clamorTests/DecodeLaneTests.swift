@@ -1,6 +1,7 @@
 import MQTTCodec
 import NIOCore
 import NIOPosix
+import Scenario
 import Testing
 import Workloads
 import clamor
@@ -20,7 +21,7 @@ struct DecodeLaneTests {
         var options = DecodeOptions()
         options.duration = 50_000_000
         let run = DecodeLaneRun(
-            lane: DecodeLane(.segments, path, of: stream.subject.protocolName),
+            lane: DecodeLane(.segments, path),
             options: options,
             seed: 1,
             loop: group.next(),

@@ -1,3 +1,5 @@
+import RunControl
+import Scenario
 import Testing
 import Transport
 import clamor

@@ -1,6 +1,7 @@
 import Foundation
 import HostFit
 import Report
+import TestSupport
 import Testing
 import clamor
 
@@ -12,7 +13,7 @@ struct DoctorRecordTests {
         limits.ports = PortSpace(range: 32_768...60_999)
         limits.clockSource = "hpet"
         var fit = LoadFit(clients: clients, limits: limits) { _ in
-            Rota([Route(source: nil, name: "broker.example", port: 1883)])
+            RouteCycle([Route(source: nil, name: "broker.example", port: 1883)])
         }
         fit.descriptorsBeside = 15
         fit.rate = clients == nil ? nil : 5_000
@@ -29,7 +30,7 @@ struct DoctorRecordTests {
             Self.record(30_000).text(TerminalStyle()) == """
                 This host · -c 30000, 5,000/s to broker.example:1883
 
-                  fail  descriptors  this process may have 20,000 (15 go to other things than clients); needs 30,015 \
+                  fail  descriptors  this process may have 20,000 (15 are used for other things); needs 30,015 \
                 descriptors; lower -c, raise the limit (ulimit -n 30015), or split the load over several processes (--processes 2)
                   fail  ports        1 source address to 1 target has 28,232 (net.ipv4.ip_local_port_range \
                 32768-60999); needs 30,000 local ports; lower -c, give more source addresses (--ifaddr), or widen \
@@ -44,7 +45,7 @@ struct DoctorRecordTests {
             Self.record(nil).text(TerminalStyle()) == """
                 This host · what it allows at most to broker.example:1883
 
-                  ok    descriptors  this process may have 20,000 (15 go to other things than clients)
+                  ok    descriptors  this process may have 20,000 (15 are used for other things)
                   ok    ports        1 source address to 1 target has 28,232 (net.ipv4.ip_local_port_range 32768-60999)
                 \(clock)
 
@@ -65,7 +66,7 @@ struct DoctorRecordTests {
     func json() throws {
         let text = try Self.record(nil).json()
         #expect(!text.contains("null"))
-        let record = try JSONDecoder().decode(DoctorRecord.self, from: Data(text.utf8))
+        let record = try JSONDecoder.snakeCase.decode(DoctorRecord.self, from: Data(text.utf8))
         #expect(record.schema == "clamor.doctor/1")
         #expect(record.fits)
         #expect(record.flags == nil)

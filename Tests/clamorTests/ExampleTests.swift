@@ -1,5 +1,5 @@
 import Foundation
-import Measurement
+import Scenario
 import TestSupport
 import Testing
 import clamor
@@ -16,18 +16,9 @@ struct ExampleTests {
 
     /// The errors of a command line or of the scenario that it names; `nil` without any.
     private static func problem(_ arguments: [String]) -> String? {
-        var checks = OptionChecks()
-        checks.threshold = { sentence, _ in
-            do throws(ThresholdError) {
-                _ = try Threshold.parse(sentence)
-                return nil
-            } catch {
-                return error.problem
-            }
-        }
         // The password of examples with a coordinator.
         let environment = ["CLAMOR_COORDINATOR_PASSWORD": "secret"]
-        return switch Invocation.parse(arguments, environment: environment, checks: checks) {
+        return switch Invocation.parse(arguments, environment: environment) {
         case .refused(let lines), .wrong(let lines): lines.joined(separator: "\n")
         default: nil
         }

@@ -1,4 +1,6 @@
 import HostFit
+import RunControl
+import Scenario
 import Testing
 import clamor
 
@@ -33,8 +35,8 @@ struct HostWordsTests {
     func options(_ remedy: HostRemedy, _ flags: String, _ keys: String) {
         var check = HostCheck("any", found: "")
         check.remedies = [remedy]
-        #expect(check.change(isFile: false) == flags)
-        #expect(check.change(isFile: true) == keys)
+        #expect(check.change(.flags) == flags)
+        #expect(check.change(.keys) == keys)
     }
 
     @Test(
@@ -72,25 +74,25 @@ struct HostWordsTests {
     )
     func settings(_ remedy: HostRemedy, _ words: String) {
         var check = HostCheck("any", found: "")
-        #expect(check.change(isFile: true) == nil)
+        #expect(check.change(.keys) == nil)
         check.remedies = [remedy]
-        #expect(check.change(isFile: true) == words)
-        #expect(check.change(isFile: false) == words)
+        #expect(check.change(.keys) == words)
+        #expect(check.change(.flags) == words)
     }
 
     private static func fit(clients: Int) -> LoadFit {
         var limits = HostLimits()
         limits.descriptorsSoft = 500
         limits.filesLeft = 800
-        return LoadFit(clients: clients, limits: limits) { _ in Rota([]) }
+        return LoadFit(clients: clients, limits: limits) { _ in RouteCycle([]) }
     }
 
     @Test("a problem is the load, the numbers and the remedies, the last of them with an or")
     func sentences() {
-        #expect(Self.fit(clients: 500).sentences(of: "-c 500", isFile: false).isEmpty)
+        #expect(Self.fit(clients: 500).sentences(of: "-c 500", .flags).isEmpty)
         #expect(
-            Self.fit(clients: 900).sentences(of: "-c 900", isFile: false) == [
-                "-c 900 needs 900 descriptors, this process may have 500 (0 go to other things than clients): lower -c, "
+            Self.fit(clients: 900).sentences(of: "-c 900", .flags) == [
+                "-c 900 needs 900 descriptors, this process may have 500 (0 are used for other things): lower -c, "
                     + "raise the limit (ulimit -n 900), or split the load over several processes (--processes 2)",
                 "-c 900 needs 900 open files, the host has 800 left (fs.file-max): lower -c, "
                     + "or raise fs.file-max (sysctl -w)",

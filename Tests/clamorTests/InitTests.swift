@@ -1,3 +1,5 @@
+import RunControl
+import Scenario
 import TestSupport
 import Testing
 import clamor
@@ -49,15 +51,14 @@ struct InitTests {
 
     @Test("the workflow's run is one of a ready scenario, and fails where it says nothing about the broker")
     func workflow() throws {
-        let text = try self.draft("init --ci").text
-        let command = try #require(text.split(separator: "\n").first { $0.contains("- run: clamor run ") })
-        let words = command.split(separator: " ").drop { $0 != "run" }
-        let file = try #require(words.dropFirst().first)
-        let ready = try #require(ReadyScenario.all.first { "\($0.name).yaml" == file })
-        #expect(words.contains("--strict"))
-        let flags = words.dropFirst(2).joined(separator: " ")
-        let scenario = try ScenarioFile(ready.text).scenario(flags)
-        #expect(scenario.common.strict)
+        let draft = try self.draft("init --ci")
+        let script = try #require(draft.files.last).text.replacing("\\\n", with: " ")
+        let command = try #require(script.split(separator: "\n").first { $0.contains(" clamor run ") })
+        #expect(command.contains("${SCENARIO:-fleet.yaml}") && draft.text.contains("SCENARIO: fleet.yaml"))
+        let plain = command.replacing("${TARGET:-", with: "").replacing("}", with: "").replacing("\"", with: "")
+        let flags = plain.split(separator: " ").drop { $0 != "--strict" }
+        let scenario = try ScenarioFile(ReadyScenario.all[0].text).scenario(flags.joined(separator: " "))
+        #expect(scenario.common.strict && scenario.common.results.files.junit == "load.xml")
     }
 
     @Test(

@@ -1,7 +1,10 @@
 import EmbeddedBroker
+import FaultLines
 import Foundation
 import Measurement
 import Report
+import RunControl
+import Scenario
 import TestSupport
 import Testing
 import Transport
@@ -9,17 +12,9 @@ import Workloads
 import clamor
 
 /// The options of a command line that is right; the line is split at blanks.
-func options(
-    _ line: String,
-    environment: [String: String] = [:],
-    checks: OptionChecks = OptionChecks()
-) throws -> MQTTOptions {
-    let invocation = Invocation.parse(
-        line.split(separator: " ").map(String.init),
-        environment: environment,
-        checks: checks
-    )
-    guard case .run(let options) = invocation else {
+func options(_ line: String, environment: [String: String] = [:]) throws -> MQTTOptions {
+    let invocation = Invocation.parse(line.split(separator: " ").map(String.init), environment: environment)
+    guard let options = invocation.mqtt else {
         Issue.record("'\(line)' gives \(invocation)")
         throw CancellationError()
     }
@@ -195,7 +190,7 @@ struct InvocationTests {
         #expect(try options("pub --no-tty").isPlain)
         #expect(try !options("pub").isPlain)
         guard
-            case .xmpp(let login) = Invocation.parse(["xmpp", "login", "--jid", "a@b", "--password", "c", "--no-tty"]),
+            let login = Invocation.parse(["xmpp", "login", "--jid", "a@b", "--password", "c", "--no-tty"]).xmpp,
             case .decode(let decode) = Invocation.parse(["decode", "--no-tty", "-d", "3"])
         else {
             Issue.record("refused")
@@ -353,7 +348,7 @@ struct InvocationTests {
     @Test("faults are passed to the embedded broker as arguments")
     func faults() throws {
         let line = ["pub", "-h", "embedded", "--broker", "--drop 0.1% --delay=5ms --stall 2s@10s"]
-        guard case .run(let options) = Invocation.parse(line) else { throw CancellationError() }
+        guard let options = Invocation.parse(line).mqtt else { throw CancellationError() }
         #expect(options.target == .embedded(arguments: ["--drop", "0.1%", "--delay", "5ms", "--stall", "2s@10s"]))
         #expect(try clamorTests.options("pub -h embedded").target == .embedded(arguments: []))
     }
@@ -430,7 +425,7 @@ struct InvocationTests {
             """
             pub --threads 3 --read-size 7 --seed 9 --validate off --per-client --json --strict --out d --warmup 1s \
             --drain 2s --ack-timeout 3s --connect-timeout 4s --num-retry-connect 5 --reconnect-period 60 \
-            --ifaddr 127.0.0.1,::1 -c 2 -q 2,0 --threshold x
+            --ifaddr 127.0.0.1,::1 -c 2 -q 2,0 --threshold errors<1
             """
         )
         #expect(options.threads == 3)
@@ -448,7 +443,7 @@ struct InvocationTests {
         #expect(options.sourceAddresses == ["127.0.0.1", "::1"])
         #expect(options.qualities == [2, 0])
         #expect(options.highestQoS == 2)
-        #expect(options.thresholds == ["x"])
+        #expect(options.thresholds == ["errors<1"])
     }
 
     @Test(

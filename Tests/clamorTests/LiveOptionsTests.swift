@@ -1,3 +1,5 @@
+import RunControl
+import Scenario
 import Testing
 import clamor
 
@@ -6,8 +8,7 @@ struct LiveOptionsTests {
     private func options(_ line: String) throws -> LiveOptions {
         let invocation = Invocation.parse(line.split(separator: " ").map(String.init))
         switch invocation {
-        case .run(let options): return options.common.live
-        case .xmpp(let options): return options.common.live
+        case .run(let scenario): return scenario.common.live
         case .capacity(let options): return options.live
         default: throw ScenarioFile.Unexpected(what: "\(invocation)")
         }
@@ -68,7 +69,7 @@ struct LiveOptionsTests {
         #expect(try !self.options("pub -h a --server-name off").asksServer)
         for (words, isAsked) in [("", false), (" --server-name on", true)] {
             let words = "pub -h a\(words)".split(separator: " ").map(String.init)
-            guard case .run(let options) = Invocation.parse(words, environment: ["CLAMOR_SERVER_NAME": "off"]) else {
+            guard let options = Invocation.parse(words, environment: ["CLAMOR_SERVER_NAME": "off"]).mqtt else {
                 Issue.record("\(words)")
                 continue
             }

@@ -2,6 +2,9 @@ import Foundation
 import HostFit
 import LoadEngine
 import Report
+import RunControl
+import Scenario
+import TestSupport
 import Testing
 import Transport
 import clamor
@@ -93,7 +96,7 @@ struct MachinesTests {
         let own = 60_000 / hosts
         let processes = (own + 19_999) / 20_000
         let fit = LoadFit(clients: own, limits: limits) { _ in
-            Rota([Route(source: nil, name: "broker.example", port: 1883)])
+            RouteCycle([Route(source: nil, name: "broker.example", port: 1883)])
         }
         var group = GroupWork(clients: own)
         group.connectRate = 1_000 / Double(hosts)
@@ -168,7 +171,7 @@ struct MachinesTests {
     func json() throws {
         let text = try Self.record(3).json()
         #expect(!text.contains("null"))
-        let record = try JSONDecoder().decode(DoctorRecord.self, from: Data(text.utf8))
+        let record = try JSONDecoder.snakeCase.decode(DoctorRecord.self, from: Data(text.utf8))
         #expect(record.fits)
         #expect(record.flags == "fleet")
         #expect(record.load.clients == 60_000)
@@ -178,12 +181,12 @@ struct MachinesTests {
         #expect(machines.smallest == 3)
         #expect(machines.clients == 20_000)
         #expect(machines.processes == 1)
-        #expect(machines.descriptorsOfProcess == 20_000)
+        #expect(machines.processDescriptors == 20_000)
         #expect(machines.ports == 20_000)
-        #expect(machines.processBytes == 60 << 20 + 20_000 * 3_072)
-        #expect(machines.kernelBytes == 20_000 * 4_096)
+        #expect(machines.processMemoryBytes == 60 << 20 + 20_000 * 3_072)
+        #expect(machines.kernelMemoryBytes == 20_000 * 4_096)
         #expect(machines.sourceAddressesNeeded == 1)
-        #expect(abs(machines.connectCPUSeconds - 6.774) < 0.001)
+        #expect(abs(machines.connectCpuSeconds - 6.774) < 0.001)
         let asked = try Self.record(2)
         #expect(!asked.fits)
         #expect(asked.machines?.smallest == 3)

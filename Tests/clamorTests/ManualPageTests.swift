@@ -1,4 +1,5 @@
 import RunResult
+import Scenario
 import TestSupport
 import Testing
 import clamor

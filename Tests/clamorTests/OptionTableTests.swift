@@ -1,6 +1,8 @@
 import Foundation
 import Measurement
 import Report
+import RunControl
+import Scenario
 import TestSupport
 import Testing
 import clamor
@@ -37,7 +39,7 @@ struct OptionTableTests {
 
     @Test("on the command line, with its refusal", arguments: ["pub", "conn", "sub", "pubsub"])
     func commandLine(_ command: String) {
-        guard case .run(let options) = Self.parsed("\(command) --linger 5s") else {
+        guard let options = Self.parsed("\(command) --linger 5s").mqtt else {
             Issue.record("\(Self.parsed("\(command) --linger 5s"))")
             return
         }
@@ -52,7 +54,7 @@ struct OptionTableTests {
     @Test("in a file, with its refusal")
     func file() throws {
         let right = try ScenarioFile("groups:\n  a: { publish: {}, linger: 5s }\n")
-        guard case .scenario(let scenario) = Self.parsed("run \(right.path)") else {
+        guard let scenario = Self.parsed("run \(right.path)").scenario else {
             Issue.record("\(Self.parsed("run \(right.path)"))")
             return
         }
@@ -90,7 +92,7 @@ struct OptionTableTests {
 
     @Test("in the plan record and the schedule hash")
     func plan() {
-        guard case .run(let plain) = Self.parsed("pub"), case .run(let options) = Self.parsed("pub --linger 5s") else {
+        guard let plain = Self.parsed("pub").mqtt, let options = Self.parsed("pub --linger 5s").mqtt else {
             Issue.record("is refused")
             return
         }
@@ -104,7 +106,7 @@ struct OptionTableTests {
 
     @Test("hidden, where it is a secret")
     func redaction() {
-        guard case .run(let options) = Self.parsed("pub --secret-word=xyzzy --linger 5s") else {
+        guard let options = Self.parsed("pub --secret-word=xyzzy --linger 5s").mqtt else {
             Issue.record("is refused")
             return
         }
@@ -114,7 +116,7 @@ struct OptionTableTests {
     @Test("in a printed scenario and in the arguments of a child")
     func others() {
         #expect(Self.text("pub --linger 5000ms --print-scenario").contains("    linger: 5s\n"))
-        guard case .run(let options) = Self.parsed("pub -c 4 --linger 5s --processes 2 --quiet") else {
+        guard let options = Self.parsed("pub -c 4 --linger 5s --processes 2 --quiet").mqtt else {
             Issue.record("is refused")
             return
         }

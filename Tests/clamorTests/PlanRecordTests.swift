@@ -1,6 +1,8 @@
 import Foundation
 import Measurement
 import Report
+import RunControl
+import Scenario
 import TestSupport
 import Testing
 import clamor
@@ -45,6 +47,7 @@ struct PlanRecordTests {
         "password-file": .init("--password-file {word}", beside: "-u a"),
         "rows": .init(from: "--rows {rows} -t %{x}", to: "--rows {others} -t %{x}"), "keepalive": .init("-k 5"),
         "clean": .init("-C false"), "no-clean": .init("--no-clean"), "session-expiry": .init("-x 5"),
+        "keep-sessions": .init("--keep-sessions", beside: "-C false"),
         "prefix": .init("--prefix p"), "shortids": .init("--shortids"), "client-id": .init("--client-id c%i"),
         "count": .init("-c 3"), "startnumber": .init("-n 3"), "connrate": .init("-R 5"), "interval": .init("-i 5"),
         "connect-timeout": .init("--connect-timeout 5"), "num-retry-connect": .init("--num-retry-connect 2"),
@@ -233,8 +236,7 @@ struct PlanRecordTests {
                 self.paths.reduce(word) { $0.replacing("{\($1.key)}", with: $1.value) }
             }
             switch Invocation.parse(PlanRecordTests.words(command, words)) {
-            case .run(let options): return options.planRecord(seed: options.seed ?? 1)
-            case .xmpp(let options): return options.planRecord(seed: options.seed ?? 1)
+            case .run(let scenario): return scenario.plan(seed: scenario.common.seed ?? 1)
             case let other:
                 Issue.record("'\(command) \(line)' gives \(other)")
                 throw CancellationError()

@@ -1,7 +1,9 @@
 import LoadEngine
 import MQTTCodec
 import NIOCore
+import RunControl
 import SASL
+import Scenario
 import TestSupport
 import Testing
 import Workloads

@@ -1,6 +1,7 @@
 import FaultInjection
 import FaultProxy
 import NIOCore
+import Scenario
 import Testing
 import Transport
 import clamor
@@ -83,15 +84,15 @@ struct ProxyOptionsTests {
         ("h:1 --delay nan%", "--delay: 'nan%' is no delay; write it like 20ms or 15%"),
         ("h:1 --delay 10001%", "--delay: '10001%' is no delay; write it like 20ms or 15%"),
         ("h:1 --delay-every 2", "--delay-every: says which reads are delayed, not how long; add --delay"),
-        ("h:1 --delay 1ms --delay-every 0", "--delay-every: '0' is not a whole number of 1 or more"),
+        ("h:1 --delay 1ms --delay-every 0", "--delay-every: '0' is not a whole number of 1 or more; write it like 100"),
         ("h:1 --rate 0/s", "--rate: '0/s' is no rate of bytes; write it like 64KiB/s or 1MB/s"),
         ("h:1 --rate fast", "--rate: 'fast' is no rate of bytes; write it like 64KiB/s or 1MB/s"),
-        ("h:1 --stall 2s", "--stall: '2s' is not a stall; write it like 2s@10s"),
-        ("h:1 --stall 0s@1s", "--stall: '0s' is no time; write it like 5ms"),
-        ("h:1 --cut 0s", "--cut: '0s' is no time; write it like 5ms"),
-        ("h:1 --reset soon", "--reset: 'soon' is not a duration; write it like 10s, 250ms or 2m"),
-        ("h:1 --fragment 7-1", "--fragment: '7-1' is not a span of bytes; write it like 1-7"),
-        ("h:1 --fragment 0", "--fragment: '0' is not a span of bytes; write it like 1-7"),
+        ("h:1 --stall 2s", "--stall: '2s' is not LENGTH@AFTER, each a time; write it like 2s@10s"),
+        ("h:1 --stall 0s@1s", "--stall: '0s@1s' is not LENGTH@AFTER, each a time; write it like 2s@10s"),
+        ("h:1 --cut 0s", "--cut: '0s' is not a time above 0; write it like 5ms or 1m30s"),
+        ("h:1 --reset soon", "--reset: 'soon' is not a time above 0; write it like 5ms or 1m30s"),
+        ("h:1 --fragment 7-1", "--fragment: '7-1' is not a range of 1 to 65536 bytes; write it like 1-7"),
+        ("h:1 --fragment 0", "--fragment: '0' is not a range of 1 to 65536 bytes; write it like 1-7"),
         ("h:1 --drop 1%", "Unknown option '--drop'"),
     ]
 

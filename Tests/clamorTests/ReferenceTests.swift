@@ -1,5 +1,6 @@
 import Foundation
 import Measurement
+import Scenario
 import TestSupport
 import Testing
 import clamor

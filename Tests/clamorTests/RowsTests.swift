@@ -1,3 +1,5 @@
+import RunControl
+import Scenario
 import TestSupport
 import Testing
 import Workloads
@@ -8,10 +10,7 @@ struct RowsTests {
     private static func parsed(_ table: String, _ line: String) throws -> (Invocation, path: String) {
         let folder = try ScratchFolder()
         let path = try folder.write(table, to: "rows.csv")
-        var checks = OptionChecks()
-        checks.topicName = { $0.contains("\u{0}") ? "it has a NUL" : nil }
-        checks.topicFilter = { $0.contains("##") ? "it has two #" : nil }
-        return (Invocation.parse("\(line) --rows \(path)".split(separator: " ").map(String.init), checks: checks), path)
+        return (Invocation.parse("\(line) --rows \(path)".split(separator: " ").map(String.init)), path)
     }
 
     @Test(
@@ -25,7 +24,7 @@ struct RowsTests {
     )
     func reads(_ table: String, _ cells: [String]) throws {
         let (invocation, _) = try Self.parsed(table, "pub -m %{id}%{site}")
-        guard case .run(let options) = invocation, let rows = options.rows else {
+        guard let options = invocation.mqtt, let rows = options.rows else {
             Issue.record("\(invocation)")
             return
         }
@@ -38,7 +37,7 @@ struct RowsTests {
     @Test("two tables differ in what they are hashed to, and a plan says which it had")
     func digests() throws {
         func digest(_ table: String) throws -> String? {
-            guard case .run(let options) = try Self.parsed(table, "pub -t %{a}").0 else { return nil }
+            guard let options = try Self.parsed(table, "pub -t %{a}").0.mqtt else { return nil }
             return options.rows?.digest
         }
         let one = try #require(try digest("a\nx\n"))
@@ -86,7 +85,10 @@ struct RowsTests {
                 "t\na\n\"\"\n", "pub -c 2 --topic %{t}",
                 "pub: --topic: row 2 of --rows makes '' of it: a topic has at least one character"
             ),
-            ("t\na\n##\n", "sub -c 2 -t x/%{t}", "sub: -t: row 2 of --rows makes 'x/##' of it: it has two #"),
+            (
+                "t\na\n##\n", "sub -c 2 -t x/%{t}",
+                "sub: -t: row 2 of --rows makes 'x/##' of it: + and # must be alone in their level, as in a/+/b or a/#"
+            ),
             (
                 "id\na\nb\na\n", "conn -c 3 --client-id c-%{id}",
                 "conn: --client-id: row 3 of --rows makes 'c-a' of it: another client has that id too; put %i into it, or another column"
@@ -182,10 +184,10 @@ struct RowsTests {
     @Test("a client id may be made of a column alone")
     func identities() throws {
         guard
-            case .run(let options) = try Self.parsed(
+            let options = try Self.parsed(
                 "id\na\nb\n",
                 "conn -c 2 --client-id dev-%{id} -u %{id} -P pw-%{id}"
-            ).0
+            ).0.mqtt
         else {
             Issue.record("refused")
             return

@@ -1,5 +1,7 @@
 import Measurement
 import Report
+import RunControl
+import Scenario
 import TestSupport
 import Testing
 import clamor
@@ -8,7 +10,7 @@ import clamor
 struct RunTitleTests {
     private static func run(_ line: String) throws -> MQTTOptions {
         let invocation = Invocation.parse(line.split(separator: " ").map(String.init))
-        guard case .run(let options) = invocation else { throw ScenarioFile.Unexpected(what: "\(invocation)") }
+        guard let options = invocation.mqtt else { throw ScenarioFile.Unexpected(what: "\(invocation)") }
         return options
     }
 

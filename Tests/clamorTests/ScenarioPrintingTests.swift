@@ -1,5 +1,7 @@
 import Foundation
 import LoadEngine
+import RunControl
+import Scenario
 import TestSupport
 import Testing
 import Workloads
@@ -13,7 +15,7 @@ struct ScenarioPrintingTests {
     ]
 
     private static func parsed(_ words: [String]) -> Invocation {
-        Invocation.parse(words, environment: self.environment, checks: OptionChecks())
+        Invocation.parse(words, environment: self.environment)
     }
 
     /// Words as a shell splits them, single quotes kept together.
@@ -25,8 +27,7 @@ struct ScenarioPrintingTests {
 
     private static func work(_ words: [String]) throws -> ScenarioGroup.Work {
         switch Self.parsed(words) {
-        case .run(let options): return .mqtt(options)
-        case .xmpp(let options): return .xmpp(options)
+        case .run(let scenario): return scenario.groups[0].work
         case let other: throw ScenarioFile.Unexpected(what: "\(other)")
         }
     }

@@ -1,4 +1,5 @@
 import Foundation
+import Scenario
 import Testing
 import clamor
 
@@ -105,7 +106,7 @@ struct ScenarioRefusalTests {
         Wrong(
             "an unknown key in a section",
             "groups:\n  a:\n    connect: { rat: 5/s }\n",
-            "3:16: a: unknown key 'rat'; did you mean rate? here are rate, interval, timeout, retries, source_addresses, protocol, keep_alive, clean, session_expiry, receive_maximum, maximum_packet_size, topic_alias_maximum, response_information, problem_information, user_properties"
+            "3:16: a: unknown key 'rat'; did you mean rate? here are rate, interval, timeout, retries, source_addresses, protocol, keep_alive, clean, keep_sessions, session_expiry, receive_maximum, maximum_packet_size, topic_alias_maximum, response_information, problem_information, user_properties"
         ),
         Wrong(
             "a section that is none",
@@ -263,17 +264,17 @@ struct ScenarioRefusalTests {
         Wrong(
             "a key of the other protocol",
             "groups:\n  a: { target: \"mqtt://b\", jid: x@y }\n",
-            "2:28: a.jid is of XMPP groups, and this one speaks MQTT; leave it out, or change its target"
+            "2:28: a.jid is for XMPP groups, and the target of this group is MQTT; leave it out, or change the target"
         ),
         Wrong(
             "a key of XMPP where the file's target is of MQTT",
             "target: mqtts://b\ngroups:\n  a: { tls: { ca_file: x }, connect: { protocol: 4 } }\n",
-            "3:8: a.tls is of XMPP groups, and this one speaks MQTT; leave it out, or change its target"
+            "3:8: a.tls is for XMPP groups, and the target of this group is MQTT; leave it out, or change the target"
         ),
         Wrong(
             "an operation of XMPP where the file's target is of MQTT",
             "target: embedded\ngroups:\n  a: { ping: {}, clients: 2 }\n",
-            "3:8: a.ping is of XMPP groups, and this one speaks MQTT; leave it out, or change its target"
+            "3:8: a.ping is for XMPP groups, and the target of this group is MQTT; leave it out, or change the target"
         ),
         Wrong(
             "a churn that hears the group's own messages",
@@ -283,7 +284,7 @@ struct ScenarioRefusalTests {
         Wrong(
             "publishing over XMPP",
             "groups:\n  a: { target: \"xmpp://b\", \(who), publish: { rate: 1/s } }\n",
-            "2:53: a.publish is of MQTT groups, and this one speaks XMPP; leave it out, or change its target"
+            "2:53: a.publish is for MQTT groups, and the target of this group is XMPP; leave it out, or change the target"
         ),
         Wrong(
             "no user",

@@ -1,5 +1,7 @@
 import LoadEngine
 import NIOCore
+import RunControl
+import Scenario
 import Testing
 import clamor
 
@@ -83,11 +85,11 @@ struct ScenarioStageTests {
             \(stages)
             """
         ).scenario()
-        typealias Turnout = DeparturePlan.Turnout
-        let plans = scenario.groups.map { $0.options.plan(targets: 1, seed: 1).departures.turnouts }
-        #expect(plans[0] == [Turnout(at: .zero, present: 5), Turnout(at: .seconds(7), present: 50)])
+        typealias Attendance = DeparturePlan.Attendance
+        let plans = scenario.groups.map { $0.options.plan(targets: 1, seed: 1).departures.attendances }
+        #expect(plans[0] == [Attendance(at: .zero, present: 5), Attendance(at: .seconds(7), present: 50)])
         // At least one.
-        #expect(plans[1] == [Turnout(at: .zero, present: 1), Turnout(at: .seconds(7), present: 4)])
+        #expect(plans[1] == [Attendance(at: .zero, present: 1), Attendance(at: .seconds(7), present: 4)])
         let words = "5 of 50 clients of senders and 1 of 4 clients of readers take part"
         #expect(scenario.explanation.contains("\n  stage few: 5s, load 100%, \(words)\n"))
         #expect(scenario.explanation.contains("\n  stage all: 9s, load 100%\n"))
@@ -101,8 +103,8 @@ struct ScenarioStageTests {
             """
         ).scenario()
         #expect(
-            each.groups.map { $0.options.plan(targets: 1, seed: 1).departures.turnouts } == [
-                [Turnout(at: .seconds(5), present: 20)], [Turnout(at: .seconds(5), present: 2)], [],
+            each.groups.map { $0.options.plan(targets: 1, seed: 1).departures.attendances } == [
+                [Attendance(at: .seconds(5), present: 20)], [Attendance(at: .seconds(5), present: 2)], [],
             ]
         )
         let named = "20 of 50 clients of senders and 2 of 4 clients of readers take part"
@@ -111,8 +113,8 @@ struct ScenarioStageTests {
             "groups: { a: { clients: 8, publish: { rate: 5/s } } }\nstages: [{ name: up, for: 1s }, { name: down, for: 1s, clients: 3 }]\n"
         ).scenario()
         #expect(
-            one.groups[0].options.plan(targets: 1, seed: 1).departures.turnouts == [
-                Turnout(at: .seconds(1), present: 3)
+            one.groups[0].options.plan(targets: 1, seed: 1).departures.attendances == [
+                Attendance(at: .seconds(1), present: 3)
             ]
         )
         #expect(one.explanation.contains("\n  stage down: 1s, load 100%, 3 of 8 clients take part\n"))

@@ -1,5 +1,7 @@
 import MQTTCodec
 import Measurement
+import RunControl
+import Scenario
 import Testing
 import Transport
 import Workloads
@@ -515,7 +517,7 @@ struct ScenarioStreamRefusalTests {
         ScenarioRefusalTests.Wrong(
             "streams of XMPP",
             "groups:\n  a: { target: \"xmpp://b\", jid: u@x, password: p, publish: [{ rate: 1/s }, { rate: 1/s }] }\n",
-            "2:51: a.publish is of MQTT groups, and this one speaks XMPP; leave it out, or change its target"
+            "2:51: a.publish is for MQTT groups, and the target of this group is XMPP; leave it out, or change the target"
         ),
     ]
 
@@ -548,7 +550,7 @@ struct ScenarioStreamRefusalTests {
             "target: \(target)\nseed: 1\ngroups:\n  a: { clients: 2, publish: {} }\n  b: { clients: 2, subscribe: [{ filter: t }] }\n"
         )
         switch file.parsed(flags) {
-        case .scenario: #expect(problems == [])
+        case .run: #expect(problems == [])
         case .refused(let lines): #expect(lines == problems.map { "clamor run: \($0)" })
         case let other: Issue.record("\(other)")
         }

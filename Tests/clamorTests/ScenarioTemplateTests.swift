@@ -1,4 +1,6 @@
 import Foundation
+import RunControl
+import Scenario
 import Testing
 import clamor
 
@@ -99,10 +101,10 @@ struct ScenarioTemplateTests {
         func parsed(_ own: String, _ others: String) throws -> Invocation {
             try "\(Self.head)include: common.yaml\n\(own)".write(toFile: main, atomically: false, encoding: .utf8)
             try others.write(toFile: common, atomically: false, encoding: .utf8)
-            return Invocation.parse(["run", main], environment: [:], checks: OptionChecks())
+            return Invocation.parse(["run", main], environment: [:])
         }
         let groups = "groups: { a: { template: device, clients: 2 } }\n"
-        guard case .scenario(let options) = try parsed(groups, "templates: { device: { clients: 9, username: u } }\n")
+        guard let options = try parsed(groups, "templates: { device: { clients: 9, username: u } }\n").scenario
         else {
             Issue.record("is refused")
             return

@@ -1,5 +1,7 @@
 import Foundation
 import MQTTCodec
+import RunControl
+import Scenario
 import Testing
 import Transport
 import Workloads
@@ -17,18 +19,14 @@ struct ScenarioFile: ~Copyable {
     deinit { try? FileManager.default.removeItem(atPath: self.path) }
 
     /// The result of `clamor run` for this file.
-    func parsed(
-        _ flags: String = "",
-        environment: [String: String] = [:],
-        checks: OptionChecks = OptionChecks()
-    ) -> Invocation {
+    func parsed(_ flags: String = "", environment: [String: String] = [:]) -> Invocation {
         let arguments = ["run", self.path] + flags.split(separator: " ").map(String.init)
-        return Invocation.parse(arguments, environment: environment, checks: checks)
+        return Invocation.parse(arguments, environment: environment)
     }
 
     func scenario(_ flags: String = "", environment: [String: String] = [:]) throws -> ScenarioOptions {
         let invocation = self.parsed(flags, environment: environment)
-        guard case .scenario(let options) = invocation else { throw Unexpected(what: "\(invocation)") }
+        guard let options = invocation.scenario else { throw Unexpected(what: "\(invocation)") }
         return options
     }
 
@@ -205,7 +203,7 @@ struct ScenarioTests {
         #expect(ids[0].hasSuffix("-a-conn-%i") && ids[0].hasPrefix("clamor-"))
         #expect(ids[2] == "mine-conn-%i")
         let alone = try self.mqtt(ScenarioFile("seed: 5\ngroups: { a: {} }\n").scenario(), "a")
-        guard case .run(let short) = Invocation.parse(["conn", "--seed", "5"]) else { return }
+        guard let short = Invocation.parse(["conn", "--seed", "5"]).mqtt else { return }
         #expect(alone.publisherID == short.publisherID)
         #expect(
             try self.mqtt(ScenarioFile(text).scenario("--seed 5"), "a").publisherID

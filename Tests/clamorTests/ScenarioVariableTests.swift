@@ -1,4 +1,6 @@
 import Foundation
+import RunControl
+import Scenario
 import TestSupport
 import Testing
 import Transport
@@ -125,7 +127,7 @@ struct ScenarioVariableTests {
             """,
             to: "main.yaml"
         )
-        guard case .scenario(let scenario) = Invocation.parse(["run", main]) else {
+        guard let scenario = Invocation.parse(["run", main]).scenario else {
             Issue.record("\(Invocation.parse(["run", main]))")
             return
         }
@@ -150,7 +152,7 @@ struct ScenarioVariableTests {
         _ = try folder.write("include: base.yaml\ngroups: { one: {} }\nduration: 4s\n", to: "one.yaml")
         _ = try folder.write("include: ./base.yaml\ngroups: { two: {} }\nseed: 5\n", to: "two.yaml")
         let main = try folder.write("include: [one.yaml, two.yaml, base.yaml]\n", to: "main.yaml")
-        guard case .scenario(let scenario) = Invocation.parse(["run", main]) else {
+        guard let scenario = Invocation.parse(["run", main]).scenario else {
             Issue.record("\(Invocation.parse(["run", main]))")
             return
         }

@@ -1,4 +1,6 @@
 import Foundation
+import RunControl
+import Scenario
 import Testing
 import clamor
 
@@ -36,8 +38,7 @@ struct ScheduleHashTests {
         if block.hasPrefix("yaml\n") { return try ScenarioFile(String(text)).scenario() }
         let words = text.split(whereSeparator: \.isWhitespace).dropFirst().map(String.init)
         switch Invocation.parse(words) {
-        case .run(let options): return ScenarioOptions(.mqtt(options))
-        case .xmpp(let options): return ScenarioOptions(.xmpp(options))
+        case .run(let scenario): return scenario
         case let other: throw ScenarioFile.Unexpected(what: "\(other)")
         }
     }

@@ -1,5 +1,7 @@
 import Foundation
 import LoadEngine
+import RunControl
+import Scenario
 import Testing
 import clamor
 
@@ -136,6 +138,11 @@ struct SegmentOptionsTests {
             "pub -c 8 --seed 1 --segment auto",
             ["JOB_COMPLETION_INDEX": "x", "CLAMOR_SEGMENTS": "4"],
             "clamor pub: --segment: auto: JOB_COMPLETION_INDEX is 'x', and should be a whole number"
+        ),
+        Refusal(
+            "pub -c 8 --seed 1 --segment auto",
+            ["JOB_COMPLETION_INDEX": "9223372036854775807", "CLAMOR_SEGMENTS": "4"],
+            "clamor pub: --segment: auto: JOB_COMPLETION_INDEX is '9223372036854775807', and should be a whole number"
         ),
         Refusal(
             "pub -c 8 --seed 1 --segment auto",

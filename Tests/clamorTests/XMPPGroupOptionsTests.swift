@@ -1,3 +1,5 @@
+import RunControl
+import Scenario
 import Testing
 import Workloads
 import clamor
@@ -8,7 +10,7 @@ struct XMPPGroupOptionsTests {
 
     private func options(_ line: String) throws -> XMPPOptions {
         let invocation = Invocation.parse(line.split(separator: " ").map(String.init))
-        guard case .xmpp(let options) = invocation else { throw Unexpected(what: "\(invocation)") }
+        guard let options = invocation.xmpp else { throw Unexpected(what: "\(invocation)") }
         return options
     }
 

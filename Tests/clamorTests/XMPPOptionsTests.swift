@@ -1,4 +1,6 @@
 import Foundation
+import RunControl
+import Scenario
 import Testing
 import Transport
 import Workloads
@@ -13,7 +15,7 @@ struct XMPPOptionsTests {
     }
 
     private func options(_ line: String, environment: [String: String] = [:]) throws -> XMPPOptions {
-        guard case .xmpp(let options) = self.parse(line, environment: environment) else {
+        guard let options = self.parse(line, environment: environment).xmpp else {
             throw Unexpected(what: "\(self.parse(line, environment: environment))")
         }
         return options
@@ -89,10 +91,22 @@ struct XMPPOptionsTests {
         defer { try? FileManager.default.removeItem(atPath: path) }
         try Data(text.utf8).write(to: URL(filePath: path))
         #expect(try self.options("xmpp login -h a --jid u@x --password-file \(path)").password == password)
-        guard case .run(let run) = self.parse("conn -u u --password-file \(path)") else {
+        guard let run = self.parse("conn -u u --password-file \(path)").mqtt else {
             throw Unexpected(what: "it was refused")
         }
         #expect(run.password == password)
+    }
+
+    @Test("a password file that is no UTF-8 is refused", arguments: ["xmpp login -h a --jid u@x", "conn -u u"])
+    func foreignPassword(_ line: String) throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "password-\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try Data([0x73, 0xFF, 0x0A]).write(to: URL(filePath: path))
+        guard case .refused(let lines) = self.parse("\(line) --password-file \(path)") else {
+            throw Unexpected(what: "it was taken")
+        }
+        let words = ": --password-file: \(path) is no UTF-8, which passwords are sent as; convert it"
+        #expect(lines.count == 1 && lines[0].hasSuffix(words), "\(lines)")
     }
 
     @Test("[RFC 6120 §3.2.1] without a host the domain is looked up")

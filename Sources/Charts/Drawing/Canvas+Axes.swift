@@ -26,11 +26,8 @@ extension Canvas {
 
     /// The base line, and tick marks with labels that neither touch nor leave the chart.
     mutating func xAxis(_ ticks: [(x: Double, label: String)], isLabelled: Bool = true) {
-        var axis = PathText()
         let base = self.bottom.rounded(.down) + 0.5
-        axis.move(self.left, base)
-        axis.line(self.left + self.plotWidth, base)
-        self.path(axis, class: "axis")
+        self.segment(self.left, base, to: (self.left + self.plotWidth, base), class: "axis")
         var marks = PathText()
         var labels = Canvas(width: self.width, plotHeight: self.plotHeight)
         var end = -Double.infinity
@@ -72,12 +69,7 @@ extension Canvas {
         guard scale.shows(objective.value) else { return }
         let isBeyond = objective.value > scale.domain.high * (1 + 1e-9)
         let y = scale.pixel(objective.value)
-        if !isBeyond {
-            var line = PathText()
-            line.move(self.left, y)
-            line.line(self.left + self.plotWidth, y)
-            self.path(line, class: "objective")
-        }
+        if !isBeyond { self.segment(self.left, y, to: (self.left + self.plotWidth, y), class: "objective") }
         let label = isBeyond ? "↑ \(objective.label)" : objective.label
         let isHigh = y - self.top < 14
         self.fitted(

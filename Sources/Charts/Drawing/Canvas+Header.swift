@@ -1,4 +1,3 @@
-/// An entry of a legend.
 struct LegendKey {
     enum Swatch {
         case line, bars
@@ -50,21 +49,13 @@ extension Canvas {
         self.add("<g class=\"key\"\(series)>")
         if text != key.name { self.add("<title>\(escapedMarkup(key.name))</title>") }
         switch key.swatch {
-        case .line:
-            var path = PathText()
-            path.move(x, y - 4)
-            path.line(x + 16, y - 4)
-            self.path(path, class: "line \(key.classes)")
-        case .bars:
-            var path = PathText()
-            path.rectangle(x + 3, y - 9, 10, 10)
-            self.path(path, class: "bars \(key.classes)")
+        case .line: self.segment(x, y - 4, to: (x + 16, y - 4), class: "line \(key.classes)")
+        case .bars: self.rectangle(x + 3, y - 9, 10, 10, class: "bars \(key.classes)")
         case .heat:
             for level in 1...HeatGrid.levels {
-                var path = PathText()
-                path.move(x + Double(level - 1) * 2.2, y - 4)
-                path.line(x + Double(level) * 2.2, y - 4)
-                self.path(path, class: "h\(level)", attributes: " stroke-width=\"10\"")
+                let (begin, end) = (x + Double(level - 1) * 2.2, x + Double(level) * 2.2)
+                let width = " stroke-width=\"10\""
+                self.segment(begin, y - 4, to: (end, y - 4), class: "h\(level)", attributes: width)
             }
         case .shape(let shape):
             self.add(shape.markup(x: x + 8, y: y - 4, classes: key.classes))

@@ -1,5 +1,4 @@
 extension TimeFrame {
-    /// The span that is shown.
     var span: (begin: Double, end: Double) {
         if let shown = self.shown { return LinearScale.domain(shown.lowerBound, shown.upperBound) }
         let begin = self.begins.first { $0.isFinite } ?? 0
@@ -41,9 +40,7 @@ extension Canvas {
             if !band.isHatched {
                 // Every other one is filled: a border is seen even where neighbours are equal.
                 guard place % 2 == 1 else { continue }
-                var path = PathText()
-                path.rectangle(begin, self.top, end - begin, self.plotHeight)
-                self.path(path, class: "band")
+                self.rectangle(begin, self.top, end - begin, self.plotHeight, class: "band")
                 continue
             }
             self.path(self.hatch(from: begin, to: end), class: "hatch")
@@ -115,10 +112,7 @@ extension Canvas {
         let y = self.top - 10
         for (mark, x) in zip(headed, centres) {
             self.add("<g class=\"mark\" data-event=\"\(mark.number)\"><title>\(escapedMarkup(mark.text))</title>")
-            var leader = PathText()
-            leader.move(x, y + 7)
-            leader.line(scale.pixel(mark.second), self.top)
-            self.path(leader, class: "rule")
+            self.segment(x, y + 7, to: (scale.pixel(mark.second), self.top), class: "rule")
             self.add("<circle cx=\"\(NumberText.coordinate(x))\" cy=\"\(NumberText.coordinate(y))\" r=\"7\"/>")
             self.text(String(mark.number), x: x, y: y + 3.5, class: "marknumber", anchor: "middle", size: 10)
             self.add("</g>")

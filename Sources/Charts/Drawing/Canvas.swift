@@ -11,7 +11,7 @@ struct Canvas {
     /// The top of the plot.
     var top = 0.0
     var plotHeight: Double
-    /// Below the plot.
+    /// The space below the plot.
     var bottomMargin = 6.0
     private(set) var added: [String] = []
 
@@ -69,6 +69,26 @@ struct Canvas {
     mutating func path(_ path: PathText, class name: String, attributes: String = "") {
         guard !path.isEmpty else { return }
         self.added.append("<path class=\"\(name)\" d=\"\(path.text)\"\(attributes)/>")
+    }
+
+    /// A straight line from one point to another.
+    mutating func segment(
+        _ x: Double,
+        _ y: Double,
+        to end: (x: Double, y: Double),
+        class name: String,
+        attributes: String = ""
+    ) {
+        var path = PathText()
+        path.move(x, y)
+        path.line(end.x, end.y)
+        self.path(path, class: name, attributes: attributes)
+    }
+
+    mutating func rectangle(_ x: Double, _ y: Double, _ width: Double, _ height: Double, class name: String) {
+        var path = PathText()
+        path.rectangle(x, y, width, height)
+        self.path(path, class: name)
     }
 
     /// Opens the element that holds the data in the coordinates of the chart: a script zooms by its view box.

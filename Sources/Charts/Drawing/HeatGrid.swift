@@ -5,7 +5,7 @@ struct HeatGrid {
     private struct Column {
         var begin: Double
         var end: Double
-        /// From the lowest bucket up.
+        /// The counts from the lowest bucket up.
         var counts: [UInt64]
     }
 
@@ -16,7 +16,7 @@ struct HeatGrid {
     /// Buckets from 10⁻⁷ s up.
     private var lowBucket: Int
     private var highBucket: Int
-    private var rowHeight = 1.0
+    private(set) var rowHeight = 1.0
 
     var isEmpty: Bool { self.maximum == 0 }
 
@@ -84,12 +84,24 @@ struct HeatGrid {
     var low: Double { self.edge(self.lowBucket) }
     var high: Double { self.edge(self.highBucket + 1) }
 
+    /// Whether rows are empty between rows that are filled most of the time: times in steps, as those of a timer, leave
+    /// out rows that are narrower than a step, which looks like a fault.
+    var isStriped: Bool {
+        let columns = self.columns
+        let filled = (self.lowBucket...self.highBucket).map { bucket in
+            columns.count { bucket < $0.counts.count && $0.counts[bucket] > 0 }
+        }
+        return filled.indices.dropFirst().dropLast().count { row in
+            filled[row] * 10 < columns.count && min(filled[row - 1], filled[row + 1]) * 2 > columns.count
+        } > 1
+    }
+
     private func edge(_ bucket: Int) -> Double {
         let decade = HeatMap.Cells.lowestDecade + bucket / self.perDecade
         return Logarithm.pow10(decade) * Logarithm.pow10(Double(bucket % self.perDecade) / Double(self.perDecade))
     }
 
-    /// From 1 to 7 by the logarithm of the count; 7 is the highest count alone and what comes close to it.
+    /// The level from 1 to 7 by the logarithm of the count; 7 is the highest count and what comes close to it.
     func level(_ count: UInt64) -> Int {
         guard count > 0 else { return 0 }
         guard self.maximum > 1 else { return Self.levels }
@@ -112,6 +124,8 @@ struct HeatGrid {
     }
 
     /// One path for each level: rows are strokes as wide as a row, from left to right.
+    ///
+    /// They overlap by half a pixel: on a page that is scaled, edges would leave a line between them.
     func draw(on canvas: inout Canvas) {
         var paths = Array(repeating: PathText(), count: Self.levels + 1)
         for row in 0..<self.rows {
@@ -133,7 +147,7 @@ struct HeatGrid {
                 place = end
             }
         }
-        let width = " stroke-width=\"\(NumberText.coordinate(self.rowHeight))\" shape-rendering=\"crispEdges\""
+        let width = " stroke-width=\"\(NumberText.coordinate(self.rowHeight + 0.5))\" shape-rendering=\"crispEdges\""
         for level in 1...Self.levels { canvas.path(paths[level], class: "h\(level)", attributes: width) }
     }
 }

@@ -1,6 +1,6 @@
 /// Numbers as text, without a C library.
 enum NumberText {
-    /// With as many decimals; grouping is left to those who read it aloud.
+    /// The number with `digits` decimals; grouping is left to those who read it aloud.
     static func fixed(_ value: Double, digits: Int) -> String {
         let factor = Logarithm.pow10(digits)
         let scaled = (abs(value) * factor).rounded()
@@ -13,7 +13,7 @@ enum NumberText {
         return "\(sign)\(whole / Int(factor)).\(zeros)\(fraction)"
     }
 
-    /// Without zeros at the end of the decimals.
+    /// The number without zeros at the end of its decimals.
     static func trimmed(_ value: Double, digits: Int) -> String {
         var text = self.fixed(value, digits: digits)
         guard text.contains(".") else { return text }

@@ -1,6 +1,6 @@
 /// Widths of text as the widest of the usual fonts without serifs has them, so that nothing is ever clipped.
 enum TextWidth {
-    /// Of the bold name of a chart, beside the same text in the usual weight.
+    /// The width of bold text, beside the same text in the usual weight.
     static let bold = 1.14
 
     static func of(_ text: String, size: Double = 11) -> Double {

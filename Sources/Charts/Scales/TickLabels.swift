@@ -62,7 +62,7 @@ package struct TickLabels: Sendable {
         return NumberText.fixed(value, digits: min(digits, 3))
     }
 
-    /// With as many decimals as the tick needs: 1.5 beside 1 and 2 is not another 2.
+    /// The number with as many decimals as the tick needs: 1.5 beside 1 and 2 is not another 2.
     private static func exact(_ value: Double) -> String {
         let magnitude = abs(value)
         guard magnitude.isFinite, magnitude < 1e6, magnitude >= 0.000_999 else { return NumberText.exponential(value) }

@@ -1,63 +1,49 @@
+/// A map of values to pixels with its ticks.
+protocol AxisScale {
+    var low: Double { get }
+    var high: Double { get }
+
+    func pixel(_ value: Double) -> Double
+    func ticks(_ count: Int) -> [Double]
+}
+
+extension LinearScale: AxisScale {}
+extension LogScale: AxisScale {}
+
 /// A scale of either kind, as a chart needs it.
 struct ValueScale {
-    private enum Kind {
-        case linear(LinearScale)
-        case log(LogScale)
-    }
-
-    private let kind: Kind
+    private let scale: any AxisScale
+    private let scaling: ChartScaling
 
     /// `bottom` is the pixel of the lowest value, `top` that of the highest.
     init(_ low: Double, _ high: Double, scaling: ChartScaling, bottom: Double, top: Double) {
+        self.scaling = scaling
         switch scaling {
-        case .linear: self.kind = .linear(LinearScale(low, high, begin: bottom, end: top))
-        case .log: self.kind = .log(LogScale(low, high, begin: bottom, end: top))
+        case .linear: self.scale = LinearScale(low, high, begin: bottom, end: top)
+        case .log: self.scale = LogScale(low, high, begin: bottom, end: top)
         }
     }
 
-    var domain: (low: Double, high: Double) {
-        switch self.kind {
-        case .linear(let scale): (scale.low, scale.high)
-        case .log(let scale): (scale.low, scale.high)
-        }
+    /// A chart without values has a domain all the same.
+    init(_ domain: (low: Double, high: Double)?, scaling: ChartScaling, bottom: Double, top: Double) {
+        let (low, high) = domain ?? (scaling == .log ? (1e-3, 1) : (0, 1))
+        self.init(low, high, scaling: scaling, bottom: bottom, top: top)
     }
 
-    var name: String {
-        switch self.kind {
-        case .linear: "linear"
-        case .log: "log"
-        }
-    }
+    var domain: (low: Double, high: Double) { (self.scale.low, self.scale.high) }
 
-    func pixel(_ value: Double) -> Double {
-        switch self.kind {
-        case .linear(let scale): scale.pixel(value)
-        case .log(let scale): scale.pixel(value)
-        }
-    }
+    var name: String { self.scaling == .log ? "log" : "linear" }
+
+    func pixel(_ value: Double) -> Double { self.scale.pixel(value) }
 
     /// Whether a value has a place on the scale.
-    func shows(_ value: Double) -> Bool {
-        guard value.isFinite else { return false }
-        return switch self.kind {
-        case .linear: true
-        case .log: value > 0
-        }
-    }
+    func shows(_ value: Double) -> Bool { value.isFinite && (self.scaling == .linear || value > 0) }
 
-    func ticks(_ count: Int) -> [Double] {
-        switch self.kind {
-        case .linear(let scale): scale.ticks(count)
-        case .log(let scale): scale.ticks(count)
-        }
-    }
+    func ticks(_ count: Int) -> [Double] { self.scale.ticks(count) }
 
     /// The tick labels, and what is written once at the axis.
     func labels(_ ticks: [Double], unit: ChartUnit) -> TickLabels {
-        switch self.kind {
-        case .linear: TickLabels(ticks, unit: unit)
-        case .log: TickLabels(each: ticks, unit: unit)
-        }
+        self.scaling == .log ? TickLabels(each: ticks, unit: unit) : TickLabels(ticks, unit: unit)
     }
 
     /// The domain that shows all values, and an objective if the values stay readable beside it.

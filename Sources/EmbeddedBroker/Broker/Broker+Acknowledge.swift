@@ -18,56 +18,26 @@ extension Broker {
         case .pubRec:
             self.tally.acknowledgementsReceived.pubrec &+= 1
             outcome = self.connections[connection].deliveries.pubRec(id, failed: reason >= 0x80)
-            if outcome == .unknown, self.isEarly(connection, now: now) { return false }
-            self.answer(
-                .pubRel,
-                id,
-                isKnown: outcome != .unknown,
-                isDue: outcome == .release || outcome == .unknown,
-                connection
-            )
         case .pubRel:
             self.tally.acknowledgementsReceived.pubrel &+= 1
-            let isKnown = self.connections[connection].heldIDs.remove(id) != nil
-            if !isKnown, self.isEarly(connection, now: now) { return false }
-            self.answer(.pubComp, id, isKnown: isKnown, isDue: true, connection)
-            return true
+            outcome = self.connections[connection].heldIDs.remove(id) == nil ? .unknown : .release
         default:
             self.tally.acknowledgementsReceived.pubcomp &+= 1
             outcome = self.connections[connection].deliveries.pubComp(id)
         }
         switch outcome {
         case .done: self.refill(connection)
-        case .release: break
-        case .unknown: return !self.isEarly(connection, now: now)
-        case .wrong:
+        // Before CONNACK, which an acknowledgement must not precede, no identifier is known [MQTT-3.1.2-30].
+        case .unknown where self.connections[connection].state == .authenticating, .wrong:
             self.fail(connection, .protocolError, now: now)
             return false
+        case .release, .unknown:
+            // The next packet of a QoS 2 flow; in MQTT 5 its reason says that there is none (§3.6.2.1, §3.7.2.1).
+            let reason: ReasonCode = outcome == .release ? .success : .packetIdentifierNotFound
+            if type == .pubRec { self.acknowledge(.pubRel, id, reason, to: connection) }
+            if type == .pubRel { self.acknowledge(.pubComp, id, reason, to: connection) }
         }
         return true
-    }
-
-    /// Whether there was no CONNACK yet, which ends the connection [MQTT-3.1.2-30].
-    ///
-    /// Called only for unknown packet identifiers, since every identifier is unknown before CONNACK.
-    private mutating func isEarly(_ connection: ConnectionID, now: NIODeadline) -> Bool {
-        guard self.connections[connection].state == .authenticating else { return false }
-        self.fail(connection, .protocolError, now: now)
-        return true
-    }
-
-    /// Sends the next packet of a QoS 2 flow.
-    ///
-    /// In MQTT 5 its reason is 0x92 if there is no such flow (§3.6.2.1, §3.7.2.1).
-    private mutating func answer(
-        _ type: PacketType,
-        _ id: UInt16,
-        isKnown: Bool,
-        isDue: Bool,
-        _ connection: ConnectionID
-    ) {
-        guard isDue else { return }
-        self.acknowledge(type, id, isKnown ? .success : .packetIdentifierNotFound, to: connection)
     }
 
     /// Sends an acknowledgement; before MQTT 5 it has no reason.

@@ -13,7 +13,7 @@ extension Broker {
             if let due = self.stallDue { next = min(next, due) }
             if let due = self.disconnectDue { next = min(next, due) }
             if let first = self.refusals.first { next = min(next, first.due) }
-            if !self.sessionsDue.isEmpty { next = min(next, self.sessionsDue.nextDue) }
+            if let due = self.sessionsDue.nextDue { next = min(next, due) }
             if !self.delayed.isEmpty { next = min(next, self.delayed[0].due) }
             if !self.reorderTimeouts.isEmpty { next = min(next, self.reorderTimeouts[0].due) }
             return next

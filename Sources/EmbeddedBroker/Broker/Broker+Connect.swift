@@ -82,6 +82,10 @@ extension Broker {
         if let will = connect.will, rules?.mayPublish(to: will.topic) == false {
             return self.refuse(connection, code: ReasonCode.notAuthorized.rawValue)
         }
+        let isFull = self.sessions.count - self.freeSessions.count >= self.configuration.maximumSessions
+        if isFull, self.sessionsByKey[Array(clientID.utf8)] == nil {
+            return self.refuse(connection, code: ReasonCode.quotaExceeded.rawValue)
+        }
         let (session, isPresent) = self.takeSession(Array(clientID.utf8), of: connect, for: connection, now: now)
         self.subscribeOwn(session)
         self.open(connection, session: session, for: connect, rules)

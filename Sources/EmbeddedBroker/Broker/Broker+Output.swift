@@ -14,7 +14,6 @@ extension Broker {
         }
     }
 
-    /// Whether the connection has output.
     package mutating func hasOutput(_ connection: ConnectionID) -> Bool {
         self.connections[connection].outputBytes > 0
     }

@@ -1,5 +1,4 @@
 import MQTTCodec
-import NIOCore
 
 // Messages to one client, as Alibaba Cloud's P2P: a publish to `ROOT/p2p/CLIENTID` reaches that client alone.
 //

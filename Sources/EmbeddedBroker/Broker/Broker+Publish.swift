@@ -219,7 +219,6 @@ extension Broker {
     }
 }
 
-/// The source of a message.
 package struct MessageSource {
     var session: Int32
     /// -1 for a will.

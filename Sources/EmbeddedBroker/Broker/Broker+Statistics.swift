@@ -1,4 +1,3 @@
-import MQTTCodec
 import NIOCore
 
 // `$SYS`.

@@ -29,6 +29,11 @@ extension Broker {
                 continue
             }
             let key = Array(wanted.filter.utf8)
+            let isKnown = self.sessions[Int(session)].subscriptions[key] != nil
+            guard isKnown || self.subscriptionBytes + Self.bytes(of: key) <= self.configuration.subscriptionBytes else {
+                guard self.refuse(.quotaExceeded, &codes, on: connection, now: now) else { return }
+                continue
+            }
             guard let filter = try? TopicFilter(validating: wanted.filter),
                 key.count(where: { $0 == TopicLevels.slash }) < Self.maximumLevels
             else {
@@ -111,6 +116,7 @@ extension Broker {
             return (index, !wasLive)
         }
         self.subscriptionsMade += 1
+        self.subscriptionBytes += Self.bytes(of: key)
         var new = BrokerSubscription(filter: filter, session: session, serial: self.subscriptionsMade)
         new.isStatistics = filter.starts(with: Array("$SYS".utf8))
         if new.isStatistics { self.statisticsSubscriptions += 1 }
@@ -132,6 +138,11 @@ extension Broker {
         self.subscriptions[Int(index)] = new
         self.sessions[Int(session)].subscriptions[key] = index
         return (index, true)
+    }
+
+    /// The memory of a subscription, about: its record, its keys, and a node of the tree for each level.
+    private static func bytes(of key: [UInt8]) -> Int {
+        256 + 3 * key.count + 200 * (1 + key.count { $0 == TopicLevels.slash })
     }
 
     private mutating func group(named name: [UInt8], filter: [UInt8]) -> Int32 {
@@ -176,6 +187,7 @@ extension Broker {
         if old.isLive, old.isStatistics { self.statisticsSubscriptions -= 1 }
         self.loseHeld(of: index)
         self.sessions[Int(session)].subscriptions[key] = nil
+        self.subscriptionBytes -= Self.bytes(of: key)
         if old.group >= 0 {
             let group = Int(old.group)
             self.groups[group].members.removeAll { $0 == index }

@@ -6,7 +6,6 @@ package import NIOCore
 /// The id of a connection of a ``Broker``; reused after the end of the connection was reported.
 package typealias ConnectionID = Int
 
-/// An action that a broker requests.
 package enum BrokerAction: Hashable, Sendable {
     /// Output is ready. It is best written after everything that arrived in this turn has been read.
     case flush(ConnectionID)
@@ -43,6 +42,7 @@ package struct Broker: ~Copyable {
     var subscriptions: [BrokerSubscription] = []
     var freeSubscriptions: [Int32] = []
     var subscriptionsMade: UInt64 = 0
+    var subscriptionBytes = 0
     var groups: [ShareGroup] = []
     var freeGroups: [Int32] = []
     var groupsByName: [[UInt8]: Int32] = [:]

@@ -87,7 +87,7 @@ package struct BrokerCounters: Hashable, Sendable, Codable {
     package var acknowledgementsReceived = Acknowledgements()
 
     // Not delivered.
-    /// For a client that lost its connection and has not subscribed again, or at QoS 0 for an offline client.
+    /// Messages for a client that lost its connection and has not subscribed again, or at QoS 0 for an offline one.
     package var notDeliveredOffline = CountPerQoS()
     /// Waiting for a client, unwritten, when its session ended.
     package var undelivered = CountPerQoS()

@@ -77,7 +77,7 @@ struct BrokerSession {
 
 /// One filter of one client.
 struct BrokerSubscription {
-    /// Without `$share/name/`; empty for the subscription that a session has without asking (P2P).
+    /// The filter without `$share/name/`; empty for the subscription that a session has without asking (P2P).
     var filter: [UInt8]
     var session: Int32
     var qos: UInt8 = 0
@@ -107,7 +107,6 @@ struct ShareGroup {
     var next = 0
 }
 
-/// The fault state of one subscription.
 struct FaultState {
     /// The messages of one publisher on one subscription.
     struct Stream {

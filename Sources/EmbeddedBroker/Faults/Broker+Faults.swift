@@ -45,7 +45,7 @@ extension Broker {
         self.subscriptions[Int(index)].faults = nil
         defer { self.subscriptions[Int(index)].faults = faults }
 
-        faults.dropShare += self.faults.dropPerBillion
+        faults.dropShare += self.faults.dropPerBillion ?? 0
         if faults.dropShare >= Self.billion {
             faults.dropShare -= Self.billion
             self.tally.dropped[qos] += 1
@@ -189,8 +189,8 @@ extension Broker {
         return true
     }
 
-    private static func isEveryNth(_ count: inout UInt64, _ every: UInt64) -> Bool {
-        guard every > 0 else { return false }
+    private static func isEveryNth(_ count: inout UInt64, _ every: UInt64?) -> Bool {
+        guard let every else { return false }
         count += 1
         guard count >= every else { return false }
         count = 0
@@ -245,7 +245,7 @@ extension Broker {
 
     /// Releases messages whose publisher has gone, so that no successor can come.
     mutating func releaseReordered(of publisher: UInt32, now: NIODeadline) {
-        guard self.faults.reorderEvery > 0 else { return }
+        guard self.faults.reorderEvery != nil else { return }
         for timeout in self.reorderTimeouts where timeout.publisher == publisher {
             let index = Int(timeout.subscription)
             guard self.subscriptions[index].serial == timeout.serial,

@@ -1,4 +1,3 @@
-import MQTTCodec
 import NIOCore
 
 /// Converts a PUBLISH that the broker has encoded to the form of another version.

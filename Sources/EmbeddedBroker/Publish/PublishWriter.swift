@@ -1,4 +1,3 @@
-import MQTTCodec
 import NIOCore
 
 /// An application message in place: in the receive buffer, or in a stored copy.

@@ -2,15 +2,13 @@ import MQTTCodec
 package import NIOCore
 package import Transport
 
-/// The settings of a broker.
 package struct BrokerConfiguration: Hashable, Sendable {
     /// A literal address or a name to listen on.
     package var host = "127.0.0.1"
-    /// For plain TCP; 0 takes a free port, see ``BrokerServer/port``.
+    /// The port of plain TCP; 0 takes a free one, see ``BrokerServer/port``.
     package var port = 1883
     /// Listeners in addition to the plain one; for their ports see ``BrokerServer/listeners``.
     package var listeners: [BrokerListener] = []
-    /// Settings of the listeners with WebSocket.
     package var webSocket = WebSocketServerSettings()
     /// Every connection must begin with a PROXY header of either version, or it is closed.
     ///
@@ -33,6 +31,10 @@ package struct BrokerConfiguration: Hashable, Sendable {
     package var queuesLimit = 1 << 30
     /// Bytes of all retained messages with their topics; further ones are not kept, and counted.
     package var retainedBytes = 256 << 20
+    /// Bytes of all subscriptions, about; further ones are answered with 0x97, in 3.1.1 with 0x80.
+    package var subscriptionBytes = 1 << 30
+    /// Sessions, those of offline clients among them; a further client is refused with 0x97, in 3.x with 0x03.
+    package var maximumSessions = 1_000_000
     /// Messages that wait for one offline client at most; further ones are dropped and counted.
     package var sessionQueueMessages = 100_000
     /// Bytes that wait for one offline client at most.

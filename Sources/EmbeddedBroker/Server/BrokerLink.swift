@@ -33,7 +33,7 @@ final class BrokerLink: ChannelInboundHandler {
     /// At most one byte is pending in the channel.
     private var isWritable = true
     var ending: Ending?
-    /// With ``ending``: the deadline for the peer to take the written bytes, then for its FIN.
+    /// The deadline of ``ending`` for the peer to take the written bytes, then for its FIN.
     var endDeadline: NIODeadline?
     /// The write side is shut, and all bytes are written.
     var hasShut = false

@@ -2,6 +2,7 @@ import DequeModule
 import FaultInjection
 import LoopContext
 import NIOCore
+import Transport
 
 /// Runs a ``Broker`` on one event loop: performs its actions and passes bytes and time to it.
 ///

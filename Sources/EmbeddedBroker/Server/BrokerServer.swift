@@ -1,4 +1,4 @@
-import FaultInjection
+import LoopContext
 import NIOCore
 package import NIOSSL
 import Transport
@@ -9,23 +9,13 @@ package final class BrokerServer: Sendable {
     package var port: Int { self.listeners[0].port }
     /// All listeners with their bound ports: plain TCP first, then in the configured order.
     package let listeners: [BrokerListener]
-    private let sockets: [any Channel]
     private let loop: ServingLoop<BrokerDoors>
-    private let isWanted: ServingFlag
 
-    private init(
-        listeners: [BrokerListener],
-        sockets: [any Channel],
-        loop: ServingLoop<BrokerDoors>,
-        isWanted: ServingFlag
-    ) {
+    private init(listeners: [BrokerListener], loop: ServingLoop<BrokerDoors>) {
         self.listeners = listeners
-        self.sockets = sockets
         self.loop = loop
-        self.isWanted = isWanted
     }
 
-    /// The port of the first listener of a kind.
     package func port(of transport: BrokerListener.Transport) -> Int? {
         self.listeners.first { $0.transport == transport }?.port
     }
@@ -41,23 +31,18 @@ package final class BrokerServer: Sendable {
         _ configuration: BrokerConfiguration,
         tls: NIOSSLContext? = nil
     ) async throws -> BrokerServer {
-        let wanted = [BrokerListener(.tcp, port: configuration.port)] + configuration.listeners
-        if tls == nil, let listener = wanted.first(where: { $0.transport.isSecure }) {
+        var listeners = [BrokerListener(.tcp, port: configuration.port)] + configuration.listeners
+        if tls == nil, let listener = listeners.first(where: { $0.transport.isSecure }) {
             throw BrokerStartError.noTLS(listener)
         }
-        let isWanted = ServingFlag()
-        let loop = try await ServingLoop { eventLoop in
+        let loop = try await ServingLoop { eventLoop, isWanted in
             BrokerDoors(loop: BrokerLoop(configuration, eventLoop: eventLoop, isWanted: isWanted), tls: tls)
         }
         do {
-            var sockets: [any Channel] = []
-            for listener in wanted { sockets.append(try await Self.bind(listener, configuration, on: loop)) }
-            let bound = zip(wanted, sockets).map { listener, socket in
-                var bound = listener
-                bound.port = socket.localAddress?.port ?? listener.port
-                return bound
+            for index in listeners.indices {
+                listeners[index].port = try await Self.bind(listeners[index], configuration, on: loop)
             }
-            return BrokerServer(listeners: bound, sockets: sockets, loop: loop, isWanted: isWanted)
+            return BrokerServer(listeners: listeners, loop: loop)
         } catch {
             await loop.end()
             throw error
@@ -68,7 +53,7 @@ package final class BrokerServer: Sendable {
         _ listener: BrokerListener,
         _ configuration: BrokerConfiguration,
         on loop: ServingLoop<BrokerDoors>
-    ) async throws -> any Channel {
+    ) async throws -> Int {
         let host = listener.host ?? configuration.host
         do {
             return try await loop.bind(
@@ -83,7 +68,6 @@ package final class BrokerServer: Sendable {
         }
     }
 
-    /// The current counters.
     package func counters() async -> BrokerCounters { await self.loop.ask { $0.loop.counters } ?? BrokerCounters() }
 
     /// Wrong credentials by the client's address since the last call.
@@ -92,12 +76,69 @@ package final class BrokerServer: Sendable {
     /// Ends every connection, closes the listener, and returns the final counters.
     @discardableResult
     package func stop() async -> BrokerCounters {
-        // Wakes the loop out of a stall.
-        self.isWanted.clear()
-        for socket in self.sockets { try? await socket.close() }
-        await self.loop.ask { $0.loop.shutDown() }
-        let counters = await self.counters()
-        await self.loop.end()
-        return counters
+        await self.loop.stop({ $0.loop.shutDown() }, last: { $0.loop.counters }) ?? BrokerCounters()
     }
+}
+
+/// Assembles the channel handlers of an accepted connection.
+///
+/// Confined to the broker's event loop.
+final class BrokerDoors {
+    let loop: BrokerLoop
+    private let tls: NIOSSLContext?
+    private let webSockets: WebSocketBuffers
+
+    init(loop: BrokerLoop, tls: NIOSSLContext?) {
+        self.loop = loop
+        self.tls = tls
+        self.webSockets = WebSocketBuffers(receive: loop.context.receive)
+    }
+
+    func admit(_ channel: any Channel, by transport: BrokerListener.Transport) throws {
+        let pipeline = channel.pipeline.syncOperations
+        guard transport != .tcp else {
+            try channel.syncOptions?.setOption(.recvAllocator, value: self.loop.context.receive.makeAllocator())
+            if let reader = self.makeProxyReader() { try pipeline.addHandler(reader) }
+            return try pipeline.addHandler(BrokerLink(loop: self.loop, door: nil))
+        }
+        let door = SocketDoor()
+        try pipeline.addHandler(door)
+        if let reader = self.makeProxyReader() { try pipeline.addHandler(reader) }
+        if transport.isSecure, let tls = self.tls {
+            // TLS keeps the buffer it gets, so the loop's buffer would be reallocated for each read.
+            let sizes = AdaptiveRecvByteBufferAllocator(minimum: 64, initial: 512, maximum: 16_384)
+            try channel.syncOptions?.setOption(.recvAllocator, value: sizes)
+            try pipeline.addHandler(NIOSSLServerHandler(context: tls))
+        } else {
+            try channel.syncOptions?.setOption(.recvAllocator, value: self.loop.context.receive.makeAllocator())
+        }
+        if transport.isWebSocket {
+            try pipeline.addHandler(
+                WebSocketHandler(server: self.loop.configuration.webSocket, buffers: self.webSockets)
+            )
+        }
+        try pipeline.addHandler(BrokerLink(loop: self.loop, door: door))
+    }
+
+    private func makeProxyReader() -> ProxyHeaderHandler? {
+        guard self.loop.configuration.readsProxyHeader else { return nil }
+        let loop = self.loop
+        return ProxyHeaderHandler(deadline: loop.configuration.connectDeadline, receive: loop.context.receive) {
+            switch $0 {
+            case .read(let header): loop.broker.proxied(from: header.addresses?.source.ipAddress)
+            case .refused, .missing: loop.broker.proxyRefused()
+            }
+        }
+    }
+}
+
+/// Sits next to the socket, so that a connection can be ended past all other handlers.
+final class SocketDoor: ChannelOutboundHandler {
+    typealias OutboundIn = ByteBuffer
+
+    private(set) var context: ChannelHandlerContext?
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 }

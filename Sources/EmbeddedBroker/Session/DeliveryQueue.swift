@@ -13,7 +13,7 @@ struct DeliveryQueue {
         static let awaitingPubAck: UInt8 = 1
         static let awaitingPubRec: UInt8 = 2
         static let awaitingPubComp: UInt8 = 3
-        /// From an earlier connection, and not yet sent on this one.
+        /// The message is from an earlier connection, and not yet sent on this one.
         static let isPending: UInt8 = 0x80
     }
 
@@ -46,7 +46,7 @@ struct DeliveryQueue {
     private var slots: [UInt8] = []
     private var freeIDs: [UInt16] = []
     private var queue = MessageQueue()
-    /// For a session that outlives its connection.
+    /// The messages in flight of a session that outlives its connection.
     private(set) var journal: FlightJournal?
 
     init(limit: Int, isKept: Bool = false) {

@@ -13,7 +13,6 @@ final class FlightJournal {
         var header: MessageQueue.Header
         /// Empty after the PUBLISH was answered.
         var bytes: ByteBuffer
-        /// It has been counted as delivered.
         var isDelivered = true
         /// An earlier connection has handed it out, which cannot be undone.
         var wasHandedOut = false

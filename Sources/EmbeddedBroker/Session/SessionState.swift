@@ -52,7 +52,7 @@ struct StoredWill {
     var properties: [UInt8]
     var qos: UInt8
     var retain: Bool
-    /// In seconds.
+    /// The will is delayed by so many seconds.
     var delay: UInt32
 
     init(_ will: Will) {

@@ -40,7 +40,7 @@ struct RetainedStore {
     private var free: [Int32] = []
     private var changes: UInt64 = 0
     private(set) var count = 0
-    /// Of all messages, with the nodes of their topics.
+    /// Bytes of all messages, with the nodes of their topics.
     private var bytes = 0
     /// About what a node takes: a topic of 65,535 bytes may have 32,768 levels.
     private static let nodeBytes = 256

@@ -17,23 +17,11 @@ extension ClientCore {
         identity: Int? = nil
     ) {
         guard !waiter.isDone else { return }
-        guard !self.isEarlier(identity) else {
-            waiter.complete(.failure(.cancelled))
-            return
-        }
-        guard self.state == .created || self.state == .closed else {
-            waiter.complete(.failure(.alreadyConnected))
-            return
-        }
+        guard !self.isEarlier(identity) else { return waiter.fail(.cancelled) }
+        guard self.state == .created || self.state == .closed else { return waiter.fail(.alreadyConnected) }
         let configuration = new ?? self.configuration
-        if let words = configuration.problem ?? target?.problem {
-            waiter.complete(.failure(.invalid(words)))
-            return
-        }
-        if let error = self.storeProblem(of: configuration.clientID) {
-            waiter.complete(.failure(error))
-            return
-        }
+        if let words = configuration.problem ?? target?.problem { return waiter.fail(.invalid(words)) }
+        if let error = self.storeProblem(of: configuration.clientID) { return waiter.fail(error) }
         self.epoch += 1
         self.connectWaiter = waiter
         self.connectDeadline = self.context.now + TimeAmount(configuration.timeouts.connect)
@@ -210,7 +198,7 @@ extension ClientCore {
         self.connector?.cancelAll()
         self.change(to: .closed)
         self.tell(error == .disconnected || error == .shutDown ? .closed : .failed(error))
-        waiter?.complete(.failure(error))
+        waiter?.fail(error)
         self.failRaw(error)
         for waiter in self.disconnectWaiters { waiter.complete(.success(())) }
         self.disconnectWaiters = []
@@ -228,7 +216,7 @@ extension ClientCore {
             let waiter = self.connectWaiter
             self.connectWaiter = nil
             connection.abort()
-            waiter?.complete(.failure(error))
+            waiter?.fail(error)
         } else {
             self.failConnect(error)
         }

@@ -27,9 +27,8 @@ struct HeldMessages {
         return true
     }
 
-    /// Ends all messages.
     mutating func fail(_ error: MQTTClientError) {
-        for held in self.all { held.waiter.complete(.failure(error)) }
+        for held in self.all { held.waiter.fail(error) }
         self.all = []
         self.bytes = 0
     }
@@ -63,9 +62,9 @@ extension ClientCore {
     /// QoS 0 has no queue: a client of the new identifier is not connected yet.
     func hold(_ message: MQTTMessage, _ waiter: Waiter<MQTTPublishResult>) {
         if message.qos == .atMostOnce {
-            waiter.complete(.failure(.notConnected))
+            waiter.fail(.notConnected)
         } else if self.held?.add(message, waiter, now: self.context.now) == false {
-            waiter.complete(.failure(.storeFull))
+            waiter.fail(.storeFull)
         }
     }
 

@@ -179,7 +179,7 @@ extension ClientCore: MQTTConnectionObserver {
         self.connectWaiter = nil
         self.change(to: .closed)
         self.tell(self.event(for: end, before, error))
-        waiter?.complete(.failure(error))
+        waiter?.fail(error)
         self.failDiscarded(waiting)
         self.dropsUnsent = false
         self.failRequests(waiting)

@@ -27,17 +27,13 @@ extension ClientCore {
     ///   - since: the start of its expiry interval.
     func accept(_ message: MQTTMessage, _ waiter: Waiter<MQTTPublishResult>, since: NIODeadline) {
         if self.configuration.validates, let problem = message.problem(as: self.configuration.version) {
-            waiter.complete(.failure(.forbidden(problem)))
-            return
+            return waiter.fail(.forbidden(problem))
         }
-        if let error = self.aliasProblem(of: message) {
-            waiter.complete(.failure(error))
-            return
-        }
+        if let error = self.aliasProblem(of: message) { return waiter.fail(error) }
         if message.qos == .atMostOnce { return self.publishAtOnce(message, waiter) }
         self.whenLoaded { error in
             if let error {
-                waiter.complete(.failure(error))
+                waiter.fail(error)
             } else {
                 self.enqueue(message, waiter, since: since)
             }
@@ -47,14 +43,8 @@ extension ClientCore {
 
     /// QoS 0: the message is written now, or not at all.
     private func publishAtOnce(_ message: MQTTMessage, _ waiter: Waiter<MQTTPublishResult>) {
-        guard self.state == .connected, let connection = self.connection else {
-            waiter.complete(.failure(.notConnected))
-            return
-        }
-        if let refusal = self.refusal(of: message) {
-            waiter.complete(.failure(.notAllowed(refusal)))
-            return
-        }
+        guard self.state == .connected, let connection = self.connection else { return waiter.fail(.notConnected) }
+        if let refusal = self.refusal(of: message) { return waiter.fail(.notAllowed(refusal)) }
         connection.write(.publish(self.aliased(Publish(message, age: .zero))))
         self.writing.append(waiter)
         if connection.flush() == 0 { self.written() }
@@ -71,8 +61,7 @@ extension ClientCore {
     private func enqueue(_ message: MQTTMessage, _ waiter: Waiter<MQTTPublishResult>, since: NIODeadline) {
         let limits = self.configuration.limits
         guard self.flows.flows.count < limits.messages, self.flows.bytes + message.storedSize <= limits.bytes else {
-            waiter.complete(.failure(.storeFull))
-            return
+            return waiter.fail(.storeFull)
         }
         let sequence = self.flows.add(message, now: since)
         self.callers[sequence] = Caller(waiter: waiter)

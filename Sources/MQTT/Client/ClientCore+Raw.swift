@@ -46,8 +46,7 @@ extension ClientCore {
             return
         }
         guard self.state == .connecting || self.state == .connected, let connection = self.connection else {
-            waiter.complete(.failure(.notConnected))
-            return
+            return waiter.fail(.notConnected)
         }
         // Added before the write, because a failed write ends the connection and all listed calls.
         self.writing.append(waiter)
@@ -59,6 +58,6 @@ extension ClientCore {
     func failRaw(_ error: MQTTClientError) {
         let waiting = self.rawWaiting
         self.rawWaiting = []
-        for (_, waiter) in waiting { waiter.complete(.failure(error)) }
+        for (_, waiter) in waiting { waiter.fail(error) }
     }
 }

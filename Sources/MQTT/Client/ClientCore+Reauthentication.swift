@@ -28,7 +28,7 @@ struct Reauthentication {
     mutating func expire(now: NIODeadline) {
         while let first = self.waiters.first, now >= first.deadline {
             self.waiters.removeFirst()
-            first.waiter.complete(.failure(.timedOut(.authentication)))
+            first.waiter.fail(.timedOut(.authentication))
         }
     }
 }
@@ -39,13 +39,9 @@ extension ClientCore {
         let configuration = self.configuration
         guard configuration.authentication != nil, configuration.version == .v5, configuration.rawConnect == nil else {
             let words = "a client authenticates again as it did in its CONNECT: set authentication, in MQTT 5 (§4.12.1)"
-            waiter.complete(.failure(.invalid(words)))
-            return
+            return waiter.fail(.invalid(words))
         }
-        guard self.state == .connected, let connection = self.connection else {
-            waiter.complete(.failure(.notConnected))
-            return
-        }
+        guard self.state == .connected, let connection = self.connection else { return waiter.fail(.notConnected) }
         self.reauthentication.add(waiter, until: self.context.now + TimeAmount(configuration.timeouts.acknowledgement))
         if !self.reauthentication.isUnderWay {
             self.reauthentication.isUnderWay = true

@@ -2,6 +2,8 @@ import LoopContext
 import MQTTCodec
 import NIOCore
 
+typealias Waiter<Value: Sendable> = CallWaiter<Value, MQTTClientError>
+
 /// A SUBSCRIBE or UNSUBSCRIBE that waits for its answer.
 struct Request {
     /// The codes of the answer, one per filter in its order, and its properties.
@@ -64,22 +66,16 @@ extension ClientCore {
         let version = self.configuration.version
         if self.configuration.validates {
             if let problem = Subscribe(1, subscriptions, properties: properties).problem(as: version) {
-                waiter.complete(.failure(.forbidden(problem)))
-                return
+                return waiter.fail(.forbidden(problem))
             }
         }
-        guard self.state == .connected, let connection = self.connection else {
-            waiter.complete(.failure(.notConnected))
-            return
-        }
+        guard self.state == .connected, let connection = self.connection else { return waiter.fail(.notConnected) }
         let hasIdentifier = properties.subscriptionIdentifier != nil
         if let reason = self.session.pointee.limits.refusal(of: subscriptions, hasIdentifier: hasIdentifier) {
-            waiter.complete(.failure(.notAllowed(reason)))
-            return
+            return waiter.fail(.notAllowed(reason))
         }
         guard let id = connection.subscribe(subscriptions, properties: properties) else {
-            waiter.complete(.failure(.notAllowed(.packetTooLarge)))
-            return
+            return waiter.fail(.notAllowed(.packetTooLarge))
         }
         self.begin(.subscribe(waiter), subscriptions.map(\.filter), id)
         self.updateReading()
@@ -90,17 +86,12 @@ extension ClientCore {
         if self.configuration.validates {
             let version = self.configuration.version
             if let problem = Unsubscribe(1, filters: filters, properties: properties).problem(as: version) {
-                waiter.complete(.failure(.forbidden(problem)))
-                return
+                return waiter.fail(.forbidden(problem))
             }
         }
-        guard self.state == .connected, let connection = self.connection else {
-            waiter.complete(.failure(.notConnected))
-            return
-        }
+        guard self.state == .connected, let connection = self.connection else { return waiter.fail(.notConnected) }
         guard let id = connection.unsubscribe(filters, properties: properties) else {
-            waiter.complete(.failure(.notAllowed(.packetTooLarge)))
-            return
+            return waiter.fail(.notAllowed(.packetTooLarge))
         }
         self.begin(.unsubscribe(waiter), filters, id)
         self.updateReading()
@@ -123,10 +114,7 @@ extension ClientCore {
 
     func ping(_ waiter: Waiter<Duration>) {
         guard !waiter.isDone else { return }
-        guard self.state == .connected, let connection = self.connection else {
-            waiter.complete(.failure(.notConnected))
-            return
-        }
+        guard self.state == .connected, let connection = self.connection else { return waiter.fail(.notConnected) }
         self.pings.append(waiter)
         connection.ping()
         self.updateReading()
@@ -138,8 +126,8 @@ extension ClientCore {
         self.pings = []
         self.writing = []
         for var request in requests { request.end(.failure(error)) }
-        for waiter in pings { waiter.complete(.failure(error)) }
-        for waiter in writing { waiter.complete(.failure(error)) }
+        for waiter in pings { waiter.fail(error) }
+        for waiter in writing { waiter.fail(error) }
         self.reauthentication.end(.failure(error))
         self.failRaw(error)
     }

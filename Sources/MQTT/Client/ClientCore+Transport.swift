@@ -1,4 +1,3 @@
-import LoopContext
 import NIOCore
 import Transport
 

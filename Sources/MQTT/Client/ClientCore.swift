@@ -21,7 +21,6 @@ final class ClientCore: LoopTenant {
 
     let session: UnsafeMutablePointer<MQTTSession>
     var connector: TCPConnector?
-    /// The target of the connector.
     var connectorTarget: Target?
     var connection: MQTTConnection?
     var channel: (any Channel)?
@@ -72,7 +71,6 @@ final class ClientCore: LoopTenant {
 
     /// Properties of the answer that is reported next.
     var told: ToldProperties?
-    /// The topic aliases of the current connection.
     var aliases = ConnectionAliases()
 
     // Messages of the server's.
@@ -215,7 +213,7 @@ final class ClientCore: LoopTenant {
     /// Ends every call that waits for a message, sent or not; the messages themselves stay.
     func failWaiting(_ error: MQTTClientError) {
         for sequence in self.callers.keys { self.callers[sequence]?.end(.failure(error)) }
-        for waiter in self.waitingForStore { waiter.complete(.failure(error)) }
+        for waiter in self.waitingForStore { waiter.fail(error) }
         self.waitingForStore = []
         self.held?.fail(error)
     }

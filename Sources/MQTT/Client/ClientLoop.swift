@@ -22,7 +22,6 @@ final class ClientLoop {
     let tenants: LoopTenants<ClientCore>
     var context: LoopContext { self.tenants.context }
 
-    /// The clients in memory.
     let live = LiveCount()
     /// SCRAM's derived keys.
     let keys = SCRAMKeyCache()

@@ -302,18 +302,15 @@ public final class MQTTClient: Sendable {
         let outcome = await withTaskCancellationHandler {
             await waiter.wait {
                 seed.execute { core in
-                    if let core { start(core, waiter) } else { waiter.complete(.failure(.shutDown)) }
+                    if let core { start(core, waiter) } else { waiter.fail(.shutDown) }
                 }
             }
         } onCancel: {
-            guard let cancelled else {
-                waiter.complete(.failure(.cancelled))
-                return
-            }
+            guard let cancelled else { return waiter.fail(.cancelled) }
             // The operation is cancelled before the task continues, because the task may start it again.
             seed.executeWithoutMaking { core in
                 if let core { cancelled(core, waiter) }
-                waiter.complete(.failure(.cancelled))
+                waiter.fail(.cancelled)
             }
         }
         return try outcome.get()

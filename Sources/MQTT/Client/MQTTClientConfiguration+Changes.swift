@@ -17,9 +17,6 @@ package enum MQTTConfigurationChange: Hashable, Sendable {
 }
 
 extension MQTTClientConfiguration {
-    /// The port of the CONNECT.
-    var usedPort: UInt16 { self.port ?? self.transport.defaultPort }
-
     func isChanged(from old: MQTTClientConfiguration) -> Bool {
         self.host != old.host || self.port != old.port || old.change(to: self) != .none
     }

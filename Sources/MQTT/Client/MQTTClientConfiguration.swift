@@ -138,13 +138,13 @@ public enum MQTTAddressPreference: Hashable, Sendable, CaseIterable {
 
 /// Timeouts of the client's calls.
 public struct MQTTTimeouts: Hashable, Sendable {
-    /// From the call of `connect` to CONNACK.
+    /// The time from the call of `connect` to CONNACK.
     public var connect = Duration.seconds(10)
-    /// From the write of a message at QoS 1 or 2 to its last acknowledgement, and from a request to its answer.
+    /// The time from the write of a message at QoS 1 or 2 to its last acknowledgement, or from a request to its answer.
     public var acknowledgement = Duration.seconds(30)
-    /// From PINGREQ to PINGRESP; the keep-alive itself if that is shorter.
+    /// The time from PINGREQ to PINGRESP; the keep-alive itself if that is shorter.
     public var ping = Duration.seconds(10)
-    /// From DISCONNECT to the server's FIN.
+    /// The time from DISCONNECT to the server's FIN.
     public var disconnect = Duration.seconds(5)
 
     /// The defaults.
@@ -170,7 +170,7 @@ public struct MQTTClientLimits: Hashable, Sendable {
 
 /// The time at which PUBACK or PUBREC acknowledges a message at QoS 1 or 2.
 public enum MQTTAcknowledgement: Hashable, Sendable {
-    /// On arrival, even if no task reads it.
+    /// The message is acknowledged on arrival, even if no task reads it.
     case onReceipt
     /// When a task takes it out of ``MQTTClient/messages``.
     case whenTaken

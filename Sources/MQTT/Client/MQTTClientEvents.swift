@@ -5,7 +5,7 @@ import NIOCore
 public enum MQTTClientState: Hashable, Sendable {
     /// No call of `connect` so far.
     case created
-    /// From `connect` to CONNACK.
+    /// The time from `connect` to CONNACK.
     case connecting
     /// CONNACK accepted.
     case connected

@@ -21,9 +21,9 @@ public struct MQTTAlibabaCloud: Hashable, Sendable {
     public struct Token: Hashable, Sendable {
         /// The permission of a token, as encoded in the password.
         public enum Use: String, Hashable, Sendable {
-            /// To subscribe.
+            /// The right to subscribe.
             case read = "R"
-            /// To publish.
+            /// The right to publish.
             case write = "W"
             /// Both.
             case readAndWrite = "RW"

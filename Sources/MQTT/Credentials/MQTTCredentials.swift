@@ -81,11 +81,11 @@ public enum MQTTCredentialsError: Error, Hashable, Sendable {
     case empty(path: String)
     /// The file is larger than allowed.
     case tooLarge(path: String, limit: Int)
-    /// Not of the form `GroupID@@@DeviceID`, or of another group.
+    /// The client identifier is not of the form `GroupID@@@DeviceID`, or of another group.
     case clientID(String, String)
     /// Alibaba Cloud requires 1 to 120 seconds.
     case keepAlive(UInt16)
-    /// Not a topic of one level, which Alibaba Cloud requires.
+    /// The topic is not of one level, which Alibaba Cloud requires.
     case rootTopic(String)
 }
 

@@ -186,7 +186,7 @@ final class ManagerCore: Sendable {
 extension MQTTClientConfiguration {
     var setup: ManagerMachine.Setup {
         ManagerMachine.Setup(
-            server: ServerReference(host: self.host, port: self.usedPort),
+            server: ServerReference(host: self.host, port: self.port ?? self.transport.defaultPort),
             cleanStart: self.cleanStart,
             usualPort: self.transport.defaultPort
         )

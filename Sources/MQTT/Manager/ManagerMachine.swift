@@ -232,7 +232,6 @@ package struct ManagerMachine: Sendable {
         }
     }
 
-    /// A requested disconnect is done.
     package mutating func disconnected() -> [Action] {
         guard self.state == .closing else { return [] }
         if self.owesDrop {

@@ -29,7 +29,7 @@ extension ReconnectVerdict {
         }
     }
 
-    /// For 3.1 and 3.1.1, where codes from 6 on are reserved and have no meaning.
+    /// Judges a code of 3.1 and 3.1.1, where codes from 6 on are reserved and have no meaning.
     private init(returnCode: UInt8) {
         switch ConnectReturnCode(rawValue: returnCode) {
         case .unacceptableProtocolVersion, .identifierRejected, .badUserNameOrPassword, .notAuthorized: self = .giveUp
@@ -37,7 +37,7 @@ extension ReconnectVerdict {
         }
     }
 
-    /// For a CONNACK of MQTT 5.
+    /// Judges the reason of a CONNACK of MQTT 5.
     private init(refusal reason: ReasonCode, reference: String?) {
         switch reason {
         case .unspecifiedError, .implementationSpecificError, .serverUnavailable, .serverBusy, .quotaExceeded,

@@ -25,7 +25,7 @@ package struct SubscriptionReconciler: Sendable {
         case settled
         /// No answer on this connection: retried after the next declaration or connection.
         case unanswered
-        /// To be requested, or requested again; the server may have it already.
+        /// The subscription is to be requested, or requested again; the server may have it already.
         case open
     }
 

@@ -1,4 +1,3 @@
-import MQTTCodec
 package import NIOCore
 
 extension MQTTSession {

@@ -41,9 +41,13 @@ package struct MQTTSession: ~Copyable {
     /// The time of the next check of unacknowledged publishes, or an earlier one.
     var ackDeadline = NIODeadline.distantFuture
 
+    /// The earliest due time among its publishes without an answer, and the slots that were looked at for it.
+    package var oldestDue: (due: NIODeadline?, cost: Int) { (self.window.oldestDue, self.window.slotCount) }
+
     package init(_ options: SessionOptions) {
         self.options = options
         self.window = OutboundWindow(limit: options.window, defersReleases: options.defersReleases)
+        self.holdsState = options.takesUpSession && !options.cleanStart
     }
 
     /// Takes other options between two connections; the flows stay.

@@ -10,7 +10,7 @@ package struct InFlightPublish: Hashable, Sendable {
     /// The caller's number for the message; the session only keeps it.
     package var sequence: UInt64
     package var qos: QoS
-    /// At QoS 2: the peer has received it, so that only PUBCOMP is missing.
+    /// The peer has received it at QoS 2, so that only PUBCOMP is missing.
     package var isReceived = false
 
     package init(due: NIODeadline, written: NIODeadline, sequence: UInt64, qos: QoS) {
@@ -80,7 +80,7 @@ package struct OutboundWindow: ~Copyable {
             )
         }
 
-        /// Of a flow that ends without an answer.
+        /// The publish of a flow that ends without an answer.
         func unanswered() -> InFlightPublish {
             var publish = self.publish()
             publish.isReceived = self.state == .awaitingRelease || self.state == .awaitingPubComp
@@ -282,6 +282,21 @@ package struct OutboundWindow: ~Copyable {
         self.heldBack = 0
         self.adjust()
     }
+
+    /// The earliest due time among publishes that the client still waits for.
+    ///
+    /// The cost is that of ``slotCount`` slots.
+    package var oldestDue: NIODeadline? {
+        guard self.awaited > 0 else { return nil }
+        var oldest: NIODeadline?
+        let publishes = State.awaitingPubAck.rawValue...State.awaitingPubComp.rawValue
+        for slot in self.slots where publishes.contains(slot.state.rawValue) && !slot.timedOut {
+            oldest = min(oldest ?? slot.due, slot.due)
+        }
+        return oldest
+    }
+
+    package var slotCount: Int { self.awaited > 0 ? self.slots.count : 0 }
 
     func index(of id: UInt16) -> Int? {
         guard self.slots.count > 0 else { return nil }

@@ -22,6 +22,8 @@ package final class SessionOptions: Sendable {
     /// As long as this side holds no session, CONNECT asks for a clean start.
     /// ``MQTTConnection/finishForGood()`` ends the session at the server; otherwise it lasts until its expiry.
     package let sessionEndsWithOwner: Bool
+    /// Whether a session that the server kept of an earlier owner is continued: one without open flows on this side.
+    package let takesUpSession: Bool
     /// Publishes at QoS 1 and 2 in flight at most; the peer's receive maximum may be lower.
     package let window: Int
     /// Acknowledgement timeout, from the write on.
@@ -63,6 +65,7 @@ package final class SessionOptions: Sendable {
         keepAlive: UInt16 = 300,
         sessionExpiry: UInt32? = nil,
         sessionEndsWithOwner: Bool = false,
+        takesUpSession: Bool = false,
         window: Int = 16,
         ackTimeout: TimeAmount = .seconds(30),
         pingTimeout: TimeAmount = .seconds(10),
@@ -84,6 +87,7 @@ package final class SessionOptions: Sendable {
         self.keepAlive = keepAlive
         self.sessionExpiry = sessionExpiry
         self.sessionEndsWithOwner = version == .v5 && sessionEndsWithOwner
+        self.takesUpSession = takesUpSession
         self.window = window
         self.ackTimeout = ackTimeout
         self.pingTimeout = pingTimeout

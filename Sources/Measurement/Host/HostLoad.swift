@@ -31,8 +31,6 @@ package struct HostLoad: Sendable {
     }
 
     /// Ends an interval.
-    ///
-    /// - Returns: the metrics of the interval.
     package mutating func take(_ now: Look) -> [Metric] {
         let before = self.last
         self.last = now
@@ -66,7 +64,9 @@ package struct HostLoad: Sendable {
     }
 
     private static func metrics(_ idle: GaugeReading?, _ pressure: GaugeReading?) -> [Metric] {
-        [("host_cpu_idle", idle), ("host_cpu_pressure", pressure)]
-            .compactMap { name, reading in reading.map { Metric(name: name, reading: .gauge($0)) } }
+        [
+            idle.map { Metric(.hostCPUIdle, reading: .gauge($0)) },
+            pressure.map { Metric(.hostCPUPressure, reading: .gauge($0)) },
+        ].compactMap(\.self)
     }
 }

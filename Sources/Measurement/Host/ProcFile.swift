@@ -27,7 +27,9 @@ package enum ProcFile {
         defer { closedir(directory) }
         var names: [String] = []
         while let entry = readdir(directory) {
-            let name = Self.name(entry)
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
             if name != ".", name != ".." { names.append(name) }
         }
         return names
@@ -55,10 +57,6 @@ package enum ProcFile {
         return stat(path, &facts) == 0 ? Int(facts.st_size) : nil
     }
 
-    private static func name(_ entry: UnsafeMutablePointer<dirent>) -> String {
-        withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
-    }
-
     /// The first line without surrounding blanks; `nil` if there is none.
     static func line(_ path: String) -> String? { Self.read(path).flatMap(Self.firstLine) }
 
@@ -84,9 +82,10 @@ package enum ProcFile {
 }
 
 extension StringProtocol {
-    fileprivate var trimmed: SubSequence {
-        let blank: (Character) -> Bool = { $0 == " " || $0 == "\t" || $0 == "\n" }
-        guard let start = self.firstIndex(where: { !blank($0) }), let end = self.lastIndex(where: { !blank($0) })
+    /// The text without white space at its ends.
+    var trimmed: SubSequence {
+        guard let start = self.firstIndex(where: { !$0.isWhitespace }),
+            let end = self.lastIndex(where: { !$0.isWhitespace })
         else { return self[self.startIndex..<self.startIndex] }
         return self[start...end]
     }

@@ -12,16 +12,9 @@ package struct ProcStat: Hashable, Sendable {
     ///
     /// A task with the same number at another time has another value.
     package var started: UInt64
+}
 
-    package init(name: String, state: String, parent: Int, cpuTicks: UInt64, threads: UInt64, started: UInt64) {
-        self.name = name
-        self.state = state
-        self.parent = parent
-        self.cpuTicks = cpuTicks
-        self.threads = threads
-        self.started = started
-    }
-
+extension ProcStat {
     /// Parses `7 (name) S 1 ...`; `nil` for any other text.
     ///
     /// A name may contain blanks and parentheses, so it ends at the last closing one.

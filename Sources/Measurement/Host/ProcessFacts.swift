@@ -12,14 +12,10 @@ package struct ProcessFacts: Hashable, Sendable {
     /// Counting descriptors may read a directory (see ``ProcFile/descriptors(of:)``), so it is optional.
     package static func read(countingDescriptors: Bool = true) -> ProcessFacts {
         ProcessFacts(
-            residentBytes: Self.readResidentBytes(),
+            residentBytes: ProcFile.read("/proc/self/statm").flatMap { Self.residentBytes(statm: $0) },
             cpuNanoseconds: Self.readCPU(),
-            openDescriptors: countingDescriptors ? Self.countDescriptors() : nil
+            openDescriptors: countingDescriptors ? ProcFile.descriptors(of: "self") : nil
         )
-    }
-
-    private static func readResidentBytes() -> UInt64? {
-        ProcFile.read("/proc/self/statm").flatMap { Self.residentBytes(statm: $0) }
     }
 
     /// Parses /proc/PID/statm, which counts pages: total, resident, shared, ...
@@ -37,10 +33,6 @@ package struct ProcessFacts: Hashable, Sendable {
         let micros = Int64(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)
         return seconds * 1_000_000_000 + micros * 1000
     }
-
-    private static func countDescriptors() -> Int? {
-        ProcFile.descriptors(of: "self")
-    }
 }
 
 /// The CPU time of the whole host as /proc/stat counts it, in clock ticks since boot.
@@ -57,7 +49,22 @@ package struct CPUSample: Hashable, Sendable {
         self.steal = steal
     }
 
-    package static func read() -> CPUSample? { ProcFile.read("/proc/stat").flatMap(Self.init(procStat:)) }
+    /// The clock in ticks, and the CPUs that are counted; 0 if unknown.
+    ///
+    /// The kernel of a virtual machine may miss ticks of busy CPUs: 370 of 800 were missed under load, and what was
+    /// idle looked twice as much.
+    package var clock = 0.0
+    package var cores = 0
+
+    package static func read() -> CPUSample? {
+        guard let text = ProcFile.read("/proc/stat"), var sample = CPUSample(procStat: text) else { return nil }
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        sample.cores = text.split(separator: "\n").count { $0.hasPrefix("cpu") } - 1
+        let seconds = Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+        sample.clock = seconds * Double(sysconf(Int32(_SC_CLK_TCK)))
+        return sample
+    }
 
     /// Parses the first line of /proc/stat: user nice system idle iowait irq softirq steal guest guest_nice.
     package init?(procStat text: String) {
@@ -69,15 +76,17 @@ package struct CPUSample: Hashable, Sendable {
     }
 
     /// The share of the host's CPU that was stolen since `earlier`, 0...1; `nil` without a tick in between.
-    package func stealShare(since earlier: CPUSample) -> Double? {
-        guard self.total > earlier.total, self.steal >= earlier.steal else { return nil }
-        return Double(self.steal - earlier.steal) / Double(self.total - earlier.total)
-    }
+    package func stealShare(since earlier: CPUSample) -> Double? { self.share(\.steal, since: earlier) }
 
     /// The idle share of the host's CPU since `earlier`, 0...1; `nil` without a tick in between.
-    package func idleShare(since earlier: CPUSample) -> Double? {
-        guard self.total > earlier.total, self.idle >= earlier.idle else { return nil }
-        return min(1, Double(self.idle - earlier.idle) / Double(self.total - earlier.total))
+    package func idleShare(since earlier: CPUSample) -> Double? { self.share(\.idle, since: earlier) }
+
+    private func share(_ kind: KeyPath<CPUSample, UInt64>, since earlier: CPUSample) -> Double? {
+        guard self.total > earlier.total, self[keyPath: kind] >= earlier[keyPath: kind] else { return nil }
+        // A CPU may come or go in between.
+        let byClock = (self.clock - earlier.clock) * Double(min(self.cores, earlier.cores))
+        let ticks = max(Double(self.total - earlier.total), byClock)
+        return min(1, Double(self[keyPath: kind] - earlier[keyPath: kind]) / ticks)
     }
 }
 

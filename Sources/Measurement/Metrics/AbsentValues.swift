@@ -6,41 +6,35 @@ package struct AbsentValues: Sendable {
     /// Whether they enter the totals of the run.
     package var isMeasured: Bool
     package var values = Unanswered()
-
-    package init(labels: Labels, stage: String?, isMeasured: Bool) {
-        self.labels = labels
-        self.stage = stage
-        self.isMeasured = isMeasured
-    }
 }
 
 extension [Metric] {
     /// Adds deliveries that did not come to the durations of the run and of its stages.
     package mutating func add(_ absent: [AbsentValues]) {
         for own in absent {
-            let name = self.deliveryName(own.labels)
-            if own.isMeasured { self.add(own.values, name, own.labels) }
+            let metric = self.delivery(own.labels)
+            if own.isMeasured { self.add(own.values, metric, own.labels) }
             guard let stage = own.stage else { continue }
-            self.add(own.values, name, own.labels.adding(Labels.stage, stage))
+            self.add(own.values, metric, own.labels.adding(Labels.stage, stage))
         }
     }
 
     /// The duration of a group's deliveries; in a group of requests they are the answers.
-    package func deliveryName(_ labels: Labels) -> String {
+    package func delivery(_ labels: Labels) -> MetricDefinition {
         let isRequest = self.contains {
-            $0.name == "requests_answered" && $0.labels[Labels.group] == labels[Labels.group]
+            $0.isOf(.requestsAnswered) && $0.labels[Labels.group] == labels[Labels.group]
         }
-        return isRequest ? "request_duration" : "delivery_duration"
+        return isRequest ? .request : .delivery
     }
 
-    private mutating func add(_ unanswered: Unanswered, _ name: String, _ labels: Labels) {
-        let place = self.firstIndex { $0.name == name && $0.labels == labels }
+    private mutating func add(_ unanswered: Unanswered, _ metric: MetricDefinition, _ labels: Labels) {
+        let place = self.firstIndex { $0.isOf(metric) && $0.labels == labels }
         var values = place.flatMap { self[$0].duration?.decodedValues() } ?? DurationValues()
         values.unanswered.merge(unanswered)
         guard let reading = DurationReading(values, isEncoded: true) else { return }
         guard let place else {
             let end = self.firstIndex { $0.duration == nil } ?? self.endIndex
-            return self.insert(Metric(duration: name, labels: labels, reading: reading), at: end)
+            return self.insert(Metric(metric, labels: labels, reading: .duration(reading)), at: end)
         }
         self[place].reading = .duration(reading)
     }

@@ -15,7 +15,6 @@ package struct ClientTally: Hashable, Sendable {
     package init() {}
 }
 
-/// The spread of a figure over the clients.
 package struct ClientSpread: Codable, Hashable, Sendable {
     package struct Client: Codable, Hashable, Sendable {
         package var id: String

@@ -17,7 +17,9 @@ package struct GaugeLevel: Sendable {
     }
 
     /// Whether a level counts for its run: after the load the clients leave, and how many there were is of the load.
-    package static func counts(_ name: String, in phase: String) -> Bool { name != "clients" || phase != "drain" }
+    package static func counts(_ name: String, in phase: String) -> Bool {
+        phase != "drain" || name != MetricDefinition.clients.name
+    }
 
     package var reading: GaugeReading? {
         guard self.count > 0 else { return nil }

@@ -30,7 +30,7 @@ struct JoinedCatalog: Sendable {
             func labels(_ name: String, _ labels: Labels) -> Labels { labels.of(group: group.name, metric: name) }
             for (index, metric) in group.catalog.durations.enumerated() {
                 let id = self.catalog.duration(
-                    metric.name,
+                    .named(metric.name),
                     labels(metric.name, metric.labels),
                     wholeRun: metric.wholeRun
                 )
@@ -38,18 +38,16 @@ struct JoinedCatalog: Sendable {
             }
             for (index, metric) in group.catalog.counters.enumerated() {
                 let id = self.catalog.counter(
-                    metric.name,
+                    .named(metric.name),
                     labels(metric.name, metric.labels),
-                    unit: metric.unit,
                     ratesAddUp: metric.ratesAddUp
                 )
                 Self.note(Place(group: number, index: index), at: id.index, in: &self.counters)
             }
             for (index, metric) in group.catalog.gauges.enumerated() {
                 let id = self.catalog.gauge(
-                    metric.name,
+                    .named(metric.name),
                     labels(metric.name, metric.labels),
-                    unit: metric.unit,
                     merge: metric.merge
                 )
                 Self.note(Place(group: number, index: index), at: id.index, in: &self.gauges)
@@ -71,27 +69,33 @@ extension MetricCatalog {
 extension Labels {
     /// The label with the name of a metric's group.
     package static let group = "group"
-    /// Of deliveries, the label with the name of the publishers' group.
+    /// The label of deliveries with the name of the publishers' group.
     package static let from = "from"
     /// The label with the name of a stream, in a group that has several.
     package static let stream = "stream"
-    /// Of lost messages, the label with the reason.
+    /// The label of lost messages with the reason.
     package static let cause = "cause"
-    /// Of duplicates, the label with whether the standard permits them: `yes` or `no`.
+    /// The label of duplicates: whether the standard permits them, `yes` or `no`.
     package static let permitted = "permitted"
 
     /// The first group in a group label: a share group with members in several has their names joined by `+`.
     package static func firstGroup(of name: String) -> String { String(name.prefix { $0 != "+" }) }
 
-    /// Metrics of the process or the host, which do not depend on groups.
-    private static let processMetrics: Set = [
-        "generator_cpu", "generator_memory_bytes", "host_cpu_idle", "host_cpu_pressure", "loop_lag",
-    ]
+    /// The place of a connect's phase in the order in which they happen; that of an unknown one comes last.
+    package var phasePlace: Int {
+        let order = ["dns", "tcp", "tls", "websocket", "stream", "register", "sasl", "bind", "session", "total"]
+        return self["phase"].flatMap(order.firstIndex) ?? order.count
+    }
+
+    /// Whether the plan wants these disconnects, so that none of them is a loss of a connection.
+    package var isOfPlannedDeparture: Bool {
+        ["churn", "storm", "offline", "inactive"].contains(self["reason"] ?? "")
+    }
 
     /// These labels, with the group label that a run of several groups adds.
     package func of(group: String?, metric name: String) -> Labels {
         // A share group with members in several groups has their names already.
-        guard let group, self[Self.group] == nil, !Self.processMetrics.contains(name) else { return self }
+        guard let group, self[Self.group] == nil, MetricDefinition.of(name)?.role != .process else { return self }
         return self.adding(Self.group, group)
     }
 }

@@ -40,7 +40,6 @@ package struct Labels: Hashable, Sendable {
         return copy
     }
 
-    /// These labels without that one.
     package func removing(_ key: String) -> Labels {
         var copy = self
         copy.all.removeAll { $0.key == key }

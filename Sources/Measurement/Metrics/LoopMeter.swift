@@ -24,6 +24,7 @@ public final class LoopMeter {
     private let counterCount: Int
     private let gaugeCount: Int
     private var errors: [String: ErrorTally] = [:]
+    private var rare: [Series: ErrorTally] = [:]
     /// Operations without an answer, by place among ``histograms``: few durations have any.
     ///
     /// None is recorded on the way of an answered message.
@@ -136,10 +137,18 @@ public final class LoopMeter {
     /// - `at`: monotonic nanoseconds.
     /// - `example`: one line about this error; called only for the first error of its kind on this loop.
     package func error(_ kind: String, at: Int64, count: UInt64 = 1, example: () -> String) {
-        let stage = self.stage
-        let isMeasured = stage.map { self.stages[$0].measured } ?? (self.atBegin != nil && self.atEnd == nil)
         self.errors[kind, default: ErrorTally(firstAt: at, example: OneLine.of(example()))]
-            .add(count, measured: isMeasured, stage: stage)
+            .add(count, measured: self.isMeasured, stage: self.stage)
+    }
+
+    /// Counts a rare event: its metric is in no catalog, and absent until the first one.
+    package func count(_ metric: MetricDefinition, _ labels: Labels = [:]) {
+        self.rare[Series(name: metric.name, labels: labels), default: ErrorTally()]
+            .add(1, measured: self.isMeasured, stage: self.stage)
+    }
+
+    private var isMeasured: Bool {
+        self.stage.map { self.stages[$0].measured } ?? (self.atBegin != nil && self.atEnd == nil)
     }
 
     /// A counter's value on this loop since the start of the run.
@@ -210,6 +219,7 @@ public final class LoopMeter {
         sample.stageEnd = self.stageEnd
         sample.gauges = Array(UnsafeBufferPointer(start: self.gauges, count: self.gaugeCount))
         sample.errors = self.errors
+        if !self.rare.isEmpty { sample.rare = self.rare }
         sample.tlsVersions = self.tlsVersions
         sample.slow = self.takeSlow()
         return sample

@@ -21,6 +21,8 @@ package struct LoopSample: Sendable {
     var gauges: [Double?]
     /// Since the start of the run, by kind.
     var errors: [String: ErrorTally]
+    /// Events since the start of the run that are too rare for a slot of their own.
+    var rare: [Series: ErrorTally] = [:]
     /// Connections since the start of the run, by the version of TLS.
     var tlsVersions: [String: UInt64] = [:]
     /// The slowest messages since the start of the run; nil if they are those of the loop's last sample.
@@ -41,9 +43,6 @@ package struct LoopSample: Sendable {
         self.histograms[id.index * self.lanes + lane].record(nanoseconds)
     }
 
-    /// A counter's value on this loop since the start of the run.
-    package func value(of id: CounterID) -> UInt64 { self.counters[id.index] }
-
     /// Empties the histograms and keeps their memory.
     ///
     /// Call this off the loop, before the sample is passed back to `LoopMeter.swap`. Memory that a copy shares is
@@ -61,7 +60,7 @@ package struct LoopSample: Sendable {
     }
 }
 
-/// The number of errors of one kind.
+/// The number of errors of one kind, or of other rare events.
 struct ErrorTally: Hashable, Sendable {
     var count: UInt64 = 0
     /// The number of them in the measured phase.
@@ -69,9 +68,9 @@ struct ErrorTally: Hashable, Sendable {
     /// By stage; shorter if the last stages have none.
     var stages: [UInt64] = []
     /// Monotonic nanoseconds.
-    var firstAt: Int64
+    var firstAt: Int64 = 0
     /// An example, from the first error.
-    var example: String
+    var example = ""
 
     /// The sum of the errors of two loops; the earlier example is kept.
     func merged(with other: ErrorTally) -> ErrorTally {

@@ -19,7 +19,11 @@ package struct Metric: Hashable, Sendable {
         self.reading = reading
     }
 
-    /// A duration metric.
+    /// A metric of the table, with its unit.
+    package init(_ definition: MetricDefinition, labels: Labels = [:], reading: Reading) {
+        self.init(name: definition.name, labels: labels, unit: definition.unit, reading: reading)
+    }
+
     package init(duration name: String, labels: Labels, reading: DurationReading) {
         self.init(name: name, labels: labels, unit: "seconds", reading: .duration(reading))
     }
@@ -91,16 +95,16 @@ package struct UnansweredReading: Codable, Hashable, Sendable {
 /// those.
 package struct DurationReading: Hashable, Sendable {
     package var count: UInt64
-    package var min: Double
-    package var mean: Double
-    package var stddev: Double
-    package var p50: Double
-    package var p90: Double
-    package var p95: Double
-    package var p99: Double
-    package var p999: Double
-    package var p9999: Double
-    package var max: Double
+    package var min = 0.0
+    package var mean = 0.0
+    package var stddev = 0.0
+    package var p50 = 0.0
+    package var p90 = 0.0
+    package var p95 = 0.0
+    package var p99 = 0.0
+    package var p999 = 0.0
+    package var p9999 = 0.0
+    package var max = 0.0
     /// The operations without an answer; absent if there are none.
     package var unanswered: UnansweredReading?
     /// The figures that are only known to be at least so much: `p99`, `mean`, `max` and the like.
@@ -114,18 +118,21 @@ package struct DurationReading: Hashable, Sendable {
 }
 
 extension DurationReading {
-    package static let percents: [Double] = [50, 90, 95, 99, 99.9, 99.99]
-    /// The figures by their names in files, in their order.
-    private static var named: [(name: String, field: KeyPath<DurationReading, Double>)] {
-        [
-            ("min", \.min), ("mean", \.mean), ("p50", \.p50), ("p90", \.p90), ("p95", \.p95), ("p99", \.p99),
-            ("p999", \.p999), ("p9999", \.p9999), ("max", \.max),
-        ]
-    }
-    /// The names of ``percents`` and of the maximum in files.
-    private static let names = ["p50", "p90", "p95", "p99", "p999", "p9999", "max"]
+    package typealias Field = any WritableKeyPath<DurationReading, Double> & Sendable
+
+    /// The percentiles by their names in files, ascending.
+    package static let percentiles: [(name: String, percent: Double, field: Field)] = [
+        ("p50", 50, \.p50), ("p90", 90, \.p90), ("p95", 95, \.p95), ("p99", 99, \.p99), ("p999", 99.9, \.p999),
+        ("p9999", 99.99, \.p9999),
+    ]
+    private static let percents = percentiles.map(\.percent)
+
+    /// All figures by their names in files, in their order.
+    package static let named: [(name: String, field: Field)] =
+        [("min", \.min), ("mean", \.mean), ("stddev", \.stddev)] + percentiles.map { ($0.name, $0.field) }
+        + [("max", \.max)]
     /// All that ``bounds`` may have, in their order.
-    package static let figures = ["mean"] + names
+    package static let figures = ["mean"] + percentiles.map(\.name) + ["max"]
 
     /// Whether a figure is only known to be at least so much.
     package func isBound(_ field: KeyPath<DurationReading, Double>) -> Bool {
@@ -135,7 +142,7 @@ extension DurationReading {
     /// The figures below the clocks' error, which say no more than that.
     package var belowClockError: [String] {
         guard let error = self.clockError else { return [] }
-        return Self.named.filter { self[keyPath: $0.field] < error }.map(\.name)
+        return Self.named.filter { $0.name != "stddev" && self[keyPath: $0.field] < error }.map(\.name)
     }
 
     /// The operations that were answered, in time or not.
@@ -151,35 +158,29 @@ extension DurationReading {
         self.init(all, encoded: isEncoded && !all.isEmpty ? all.encodedV2() : nil)
         guard !values.unanswered.isEmpty else { return }
         self.unanswered = UnansweredReading(values.unanswered, isEncoded: isEncoded)
-        let percentiles = zip(Self.names, Self.percents + [100]).filter { _, percent in
-            values.percentile(percent, among: all)?.isExact == false
-        }
         // An age is no value but a bound of one, so the mean is a bound of the mean.
-        self.bounds = ["mean"] + percentiles.map(\.0)
+        self.bounds = zip(Self.figures.dropFirst(), Self.percents + [100]).reduce(into: ["mean"]) { bounds, figure in
+            if values.percentile(figure.1, among: all)?.isExact == false { bounds.append(figure.0) }
+        }
     }
 
-    /// Nil if the histogram is empty.
     package init?(_ histogram: Histogram, encoded: String? = nil) {
         guard
             let min = histogram.min, let max = histogram.max,
             let mean = histogram.mean, let deviation = histogram.standardDeviation
         else { return nil }
-        let percentiles = histogram.percentiles(Self.percents).map { Double($0) / 1e9 }
         self.init(
             count: histogram.count,
             min: Double(min) / 1e9,
             mean: mean / 1e9,
             stddev: deviation / 1e9,
-            p50: percentiles[0],
-            p90: percentiles[1],
-            p95: percentiles[2],
-            p99: percentiles[3],
-            p999: percentiles[4],
-            p9999: percentiles[5],
             max: Double(max) / 1e9,
             clamped: histogram.clamped > 0 ? histogram.clamped : nil,
             histogram: encoded
         )
+        for (figure, value) in zip(Self.percentiles, histogram.percentiles(Self.percents)) {
+            self[keyPath: figure.field] = Double(value) / 1e9
+        }
     }
 
     /// The histogram itself, with the exact minimum and maximum; nil if it is absent or damaged.
@@ -221,7 +222,6 @@ package struct CounterReading: Hashable, Sendable {
 /// The lowest, mean, median and highest value are those at the intervals' ends, or of a benchmark's rounds. They are
 /// absent in the timeline.
 package struct GaugeReading: Hashable, Sendable {
-    /// The last value.
     package var value: Double
     package var min: Double?
     package var mean: Double?
@@ -256,6 +256,10 @@ extension Metric: Codable {
         case histogramUnanswered = "histogram_unanswered"
         case clockError = "clock_error"
         case belowClockError = "below_clock_error"
+
+        /// The keys of a duration's figures.
+        static let figures: [(key: Key, field: DurationReading.Field)] =
+            DurationReading.named.compactMap { figure in Key(rawValue: figure.name).map { ($0, figure.field) } }
     }
 
     package var kind: Kind {
@@ -277,20 +281,11 @@ extension Metric: Codable {
         case .duration:
             var duration = DurationReading(
                 count: try container.decode(UInt64.self, forKey: .count),
-                min: try number(.min),
-                mean: try number(.mean),
-                stddev: try number(.stddev),
-                p50: try number(.p50),
-                p90: try number(.p90),
-                p95: try number(.p95),
-                p99: try number(.p99),
-                p999: try number(.p999),
-                p9999: try number(.p9999),
-                max: try number(.max),
                 clamped: try container.decodeIfPresent(UInt64.self, forKey: .clamped),
                 histogram: try container.decodeIfPresent(String.self, forKey: .histogram),
                 clockError: try numberIfPresent(.clockError)
             )
+            for figure in Key.figures { duration[keyPath: figure.field] = try number(figure.key) }
             duration.bounds = try container.decodeIfPresent([String].self, forKey: .bounds) ?? []
             duration.unanswered = try Self.unanswered(in: container, of: duration.count)
             self.reading = .duration(duration)
@@ -341,16 +336,7 @@ extension Metric: Codable {
         switch self.reading {
         case .duration(let reading):
             try container.encode(reading.count, forKey: .count)
-            try container.encode(reading.min, forKey: .min)
-            try container.encode(reading.mean, forKey: .mean)
-            try container.encode(reading.stddev, forKey: .stddev)
-            try container.encode(reading.p50, forKey: .p50)
-            try container.encode(reading.p90, forKey: .p90)
-            try container.encode(reading.p95, forKey: .p95)
-            try container.encode(reading.p99, forKey: .p99)
-            try container.encode(reading.p999, forKey: .p999)
-            try container.encode(reading.p9999, forKey: .p9999)
-            try container.encode(reading.max, forKey: .max)
+            for figure in Key.figures { try container.encode(reading[keyPath: figure.field], forKey: figure.key) }
             try container.encodeIfPresent(reading.clamped, forKey: .clamped)
             try container.encode(reading.answered, forKey: .answered)
             try container.encode(reading.unanswered?.failed ?? 0, forKey: .failed)

@@ -57,40 +57,39 @@ package struct MetricCatalog: Sendable {
 
     package init() {}
 
-    /// Of all metrics, whatever their labels.
-    package var names: Set<String> {
-        Set(self.durations.map(\.name) + self.counters.map(\.name) + self.gauges.map(\.name))
+    /// The names of all metrics, whatever their labels.
+    package var names: Set<String> { Set(self.all.map(\.name)) }
+
+    /// All metrics with their labels.
+    var all: [(name: String, labels: Labels, kind: Metric.Kind)] {
+        self.durations.map { ($0.name, $0.labels, .duration) } + self.counters.map { ($0.name, $0.labels, .counter) }
+            + self.gauges.map { ($0.name, $0.labels, .gauge) }
     }
 
     /// Adds a duration.
     ///
     /// `wholeRun`: recorded in every phase, as for connect metrics; otherwise only operations due in the measured phase
     /// enter the totals.
-    package mutating func duration(_ name: String, _ labels: Labels = [:], wholeRun: Bool = false) -> DurationID {
-        var index = self.durations.firstIndex { $0.name == name && $0.labels == labels }
-        if index == nil {
-            index = self.durations.count
-            self.durations.append(Duration(name: name, labels: labels, wholeRun: wholeRun))
-        }
-        let known = index ?? 0
-        return DurationID(index: known, isWholeRun: self.durations[known].wholeRun)
+    package mutating func duration(
+        _ metric: MetricDefinition,
+        _ labels: Labels = [:],
+        wholeRun: Bool = false
+    ) -> DurationID {
+        let new = Duration(name: metric.name, labels: labels, wholeRun: wholeRun)
+        let index = Self.place(of: new, in: &self.durations) { $0.name == new.name && $0.labels == labels }
+        return DurationID(index: index, isWholeRun: self.durations[index].wholeRun)
     }
 
-    /// Adds a counter.
+    /// Adds a counter, which is increased in nanoseconds if its unit is seconds.
     ///
-    /// - `unit`: for example "bytes". A counter in "seconds" is increased in nanoseconds.
-    /// - `ratesAddUp`: whether counters with other labels count over the same time.
+    /// `ratesAddUp`: whether counters with other labels count over the same time.
     package mutating func counter(
-        _ name: String,
+        _ metric: MetricDefinition,
         _ labels: Labels = [:],
-        unit: String = "",
         ratesAddUp: Bool = true
     ) -> CounterID {
-        if let index = self.counters.firstIndex(where: { $0.name == name && $0.labels == labels }) {
-            return CounterID(index: index)
-        }
-        self.counters.append(Counter(name: name, labels: labels, unit: unit, ratesAddUp: ratesAddUp))
-        return CounterID(index: self.counters.count - 1)
+        let new = Counter(name: metric.name, labels: labels, unit: metric.unit ?? "", ratesAddUp: ratesAddUp)
+        return CounterID(index: Self.place(of: new, in: &self.counters) { $0.name == new.name && $0.labels == labels })
     }
 
     /// Adds all metrics of another catalog, whose identifiers remain valid only for that catalog.
@@ -102,15 +101,17 @@ package struct MetricCatalog: Sendable {
 
     /// Adds a gauge, which keeps its value until it is set again.
     package mutating func gauge(
-        _ name: String,
+        _ metric: MetricDefinition,
         _ labels: Labels = [:],
-        unit: String = "",
         merge: GaugeMerge = .sum
     ) -> GaugeID {
-        if let index = self.gauges.firstIndex(where: { $0.name == name && $0.labels == labels }) {
-            return GaugeID(index: index)
-        }
-        self.gauges.append(Gauge(name: name, labels: labels, unit: unit, merge: merge))
-        return GaugeID(index: self.gauges.count - 1)
+        let new = Gauge(name: metric.name, labels: labels, unit: metric.unit ?? "", merge: merge)
+        return GaugeID(index: Self.place(of: new, in: &self.gauges) { $0.name == new.name && $0.labels == labels })
+    }
+
+    private static func place<Kind>(of new: Kind, in all: inout [Kind], where isSame: (Kind) -> Bool) -> Int {
+        if let known = all.firstIndex(where: isSame) { return known }
+        all.append(new)
+        return all.count - 1
     }
 }

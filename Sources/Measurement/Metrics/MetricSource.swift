@@ -1,4 +1,3 @@
-/// One metric as thresholds read it.
 package struct MetricReading: Sendable {
     package enum Value: Sendable {
         case duration(DurationValues)
@@ -16,7 +15,7 @@ package struct MetricReading: Sendable {
 }
 
 extension Metric {
-    /// Of a counter or gauge; `nil` for a duration, whose histogram is elsewhere.
+    /// The reading of a counter or gauge; `nil` for a duration, whose histogram is elsewhere.
     package var levelReading: MetricReading? {
         switch self.reading {
         case .duration: nil
@@ -41,7 +40,6 @@ extension RunRecord: MetricSource {
     }
 }
 
-/// The metrics of the current run.
 package struct LiveMetrics: MetricSource {
     let accumulator: RunAccumulator
     let measuredSeconds: Double?

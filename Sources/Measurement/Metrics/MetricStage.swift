@@ -65,12 +65,7 @@ extension Labels {
 
 extension Threshold {
     /// Names of metrics that are settled after everything has stopped, and so belong to no stage.
-    package static let settled: Set = [
-        Self.errorRate, "publish_failed", "stanza_failed", "publish_excused", "stanza_excused", "publish_outstanding",
-        "stanza_outstanding", "delivery_expected", "delivery_received", "delivery_lost", "delivery_outstanding",
-        "delivery_missing", "delivery_gaps", "delivery_duplicated", "delivery_overlap", "delivery_reordered",
-        "requests_lost", "requests_outstanding", "decode_time",
-    ]
+    package static let settled = Set([errorRate] + MetricDefinition.all.filter(\.isSettled).map(\.name))
 
     /// The same condition for the whole run.
     var withoutStage: Threshold {

@@ -8,16 +8,14 @@ package struct MetricTotals: Sendable {
         case gauge(GaugeLevel)
     }
 
-    private var order: [Series] = []
-    private var totals: [Series: Total] = [:]
+    private var totals = OrderedMap<Series, Total>()
     private var units: [Series: String] = [:]
 
     package init() {}
 
-    /// Adds one interval.
     package mutating func add(_ metrics: some Sequence<Metric>, isMeasured: Bool) {
         for metric in metrics {
-            let series = Series(name: metric.name, labels: metric.labels)
+            let series = metric.series
             switch metric.reading {
             case .duration: continue
             case .counter(let reading):
@@ -37,29 +35,26 @@ package struct MetricTotals: Sendable {
     }
 
     private mutating func set(_ total: Total, _ series: Series, _ unit: String?) {
-        if self.totals.updateValue(total, forKey: series) == nil {
-            self.order.append(series)
-            self.units[series] = unit
-        }
+        if self.totals[series] == nil { self.units[series] = unit }
+        self.totals[series, default: total] = total
     }
 
     /// The totals of the run so far.
     ///
     /// `measuredSeconds`: the length of the measured phase so far; without it there are no rates.
     package func metrics(measuredSeconds: Double?) -> [Metric] {
-        self.order.compactMap { self.metric($0, measuredSeconds) }
+        self.totals.all.compactMap { self.metric($0.key, $0.value, measuredSeconds) }
     }
 
-    private func metric(_ series: Series, _ seconds: Double?) -> Metric? {
+    private func metric(_ series: Series, _ total: Total, _ seconds: Double?) -> Metric? {
         let reading: Metric.Reading
-        switch self.totals[series] {
+        switch total {
         case .counter(let value, let measured):
             let rate = seconds.flatMap { seconds in seconds > 0 ? measured.map { $0 / seconds } : nil }
             reading = .counter(CounterReading(value: value, rate: rate))
         case .gauge(let level):
             guard let known = level.reading else { return nil }
             reading = .gauge(known)
-        case nil: return nil
         }
         return Metric(name: series.name, labels: series.labels, unit: self.units[series], reading: reading)
     }

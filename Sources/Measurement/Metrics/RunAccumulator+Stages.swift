@@ -7,12 +7,7 @@ extension RunAccumulator {
         self.catalog.stages.indices.flatMap { stage in
             let durations = self.catalog.durations.enumerated().compactMap { index, definition in
                 self.stageTotals[stage][index].reading.map { reading in
-                    Metric(
-                        name: definition.name,
-                        labels: definition.labels,
-                        unit: "seconds",
-                        reading: .duration(reading)
-                    )
+                    Metric(duration: definition.name, labels: definition.labels, reading: reading)
                 }
             }
             let all = durations + self.stageCounts(stage, seconds: seconds?[stage])
@@ -61,21 +56,26 @@ extension RunAccumulator {
             }
             return self.counter(index, gain, rate: Self.rate(gain, seconds))
         }
-        let errors = self.errorTallies().compactMap { error in
-            let count = error.tally.count(of: stage)
-            return count > 0 ? error.counter(count, rate: Self.rate(count, seconds)) : nil
+        let rare = self.rareCounters().compactMap { counter in
+            let count = counter.tally.count(of: stage)
+            return count > 0 ? counter.metric(count, rate: Self.rate(count, seconds)) : nil
         }
-        return counters + errors
+        return counters + rare
     }
 
-    /// By group, and by kind.
-    func errorTallies() -> [GroupError] {
+    /// The errors and other rare events, by group, and by name and labels.
+    func rareCounters() -> [RareCounter] {
         self.groups.enumerated().flatMap { number, group in
-            var all: [String: ErrorTally] = [:]
+            var all: [Series: ErrorTally] = [:]
             for loop in self.loops(of: number) {
-                all.merge(loop.errors) { $0.merged(with: $1) }
+                for (kind, tally) in loop.errors {
+                    let series = Series(name: MetricDefinition.errors.name, labels: ["kind": kind])
+                    all[series] = all[series]?.merged(with: tally) ?? tally
+                }
+                all.merge(loop.rare) { $0.merged(with: $1) }
             }
-            return all.sorted { $0.key < $1.key }.map { GroupError(group: group, kind: $0.key, tally: $0.value) }
+            return all.sorted { ($0.key.name, $0.key.labels) < ($1.key.name, $1.key.labels) }
+                .map { RareCounter(group: group, series: $0.key, tally: $0.value) }
         }
     }
 }

@@ -10,6 +10,7 @@ package struct RunAccumulator: Sendable {
         var stageEnd: [UInt64]?
         var gauges: [Double?]
         var errors: [String: ErrorTally]
+        var rare: [Series: ErrorTally]
         var tlsVersions: [String: UInt64]
         var slow: [SlowEntry]
     }
@@ -90,7 +91,7 @@ package struct RunAccumulator: Sendable {
             self.addDuration(index, groups, &metrics, &lanes)
         }
         let counters = self.counterTotals()
-        let errors = self.errorTallies()
+        let rare = self.rareCounters()
         for (group, samples) in groups.enumerated() {
             for sample in samples {
                 let key = LoopKey(group: group, loop: sample.loop)
@@ -101,6 +102,7 @@ package struct RunAccumulator: Sendable {
                     stageEnd: sample.stageEnd,
                     gauges: sample.gauges,
                     errors: sample.errors,
+                    rare: sample.rare,
                     tlsVersions: sample.tlsVersions,
                     slow: sample.slow ?? self.loops[key]?.slow ?? []
                 )
@@ -113,10 +115,10 @@ package struct RunAccumulator: Sendable {
             let gained = total - counters[index]
             metrics.append(self.counter(index, gained, rate: Self.rate(gained, seconds)))
         }
-        for error in self.errorTallies() {
-            let before = errors.first { $0.kind == error.kind && $0.group == error.group }
-            let gained = error.tally.count - (before?.tally.count ?? 0)
-            metrics.append(error.counter(gained, rate: Self.rate(gained, seconds)))
+        for counter in self.rareCounters() {
+            let before = rare.first { $0.series == counter.series && $0.group == counter.group }
+            let gained = counter.tally.count - (before?.tally.count ?? 0)
+            metrics.append(counter.metric(gained, rate: Self.rate(gained, seconds)))
         }
         for index in self.catalog.gauges.indices {
             guard let value = self.level(of: index) else { continue }
@@ -206,23 +208,23 @@ package struct RunAccumulator: Sendable {
         let counters = self.counterTotals().enumerated().map { index, total in
             self.counter(index, total, rate: Self.rate(measured?[index], measuredSeconds))
         }
-        let errors = self.errorTallies().map { error in
-            error.counter(
-                error.tally.count,
-                rate: Self.rate(measured == nil ? nil : error.tally.measured, measuredSeconds)
+        let rare = self.rareCounters().map { counter in
+            counter.metric(
+                counter.tally.count,
+                rate: Self.rate(measured == nil ? nil : counter.tally.measured, measuredSeconds)
             )
         }
         let gauges = self.levels.enumerated().compactMap { index, level in
             level.reading.map { self.gauge(index, $0) }
         }
-        return counters + errors + gauges
+        return counters + rare + gauges
     }
 
     /// The errors so far, by kind, each with its first time and example.
     package var errors: [ErrorRecord] {
-        self.errorTallies().map { error in
+        self.rareCounters().filter { $0.series.isOf(.errors) }.map { error in
             ErrorRecord(
-                kind: error.kind,
+                kind: error.series.labels["kind"] ?? "",
                 count: error.tally.count,
                 firstAt: WallClock.rfc3339(error.tally.firstAt + self.realtimeOffset),
                 example: error.tally.example,

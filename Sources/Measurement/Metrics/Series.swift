@@ -8,3 +8,11 @@ package struct Series: Hashable, Sendable {
         self.labels = labels
     }
 }
+
+extension Metric {
+    package var series: Series { Series(name: self.name, labels: self.labels) }
+}
+
+extension TimelineInterval.Lane {
+    package var series: Series { Series(name: self.name, labels: self.labels) }
+}

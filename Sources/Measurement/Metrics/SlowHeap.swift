@@ -32,7 +32,9 @@ package struct SlowEntry: Hashable, Sendable {
         due: Int64,
         sender: UInt32,
         audience: UInt32 = 0,
-        sequence: UInt64
+        sequence: UInt64,
+        written: Int64? = nil,
+        receiver: Int? = nil
     ) {
         self.kind = kind
         self.metric = metric
@@ -41,6 +43,8 @@ package struct SlowEntry: Hashable, Sendable {
         self.sender = sender
         self.audience = audience
         self.sequence = sequence
+        self.written = written
+        self.receiver = receiver.map { UInt32(truncatingIfNeeded: $0) }
     }
 }
 

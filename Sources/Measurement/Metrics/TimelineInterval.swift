@@ -38,10 +38,11 @@ package struct TimelineInterval: Codable, Hashable, Sendable {
     package var phase: String
     /// The interval's length.
     package var seconds: Double
+    /// The seconds that rates and percentiles need: a few events in a moment make any.
+    package static let shortestRated = 0.1
     /// The interval's metrics, whether due in the measured phase or not: durations without their histograms, counters
     /// with their increase and rate, gauges with their level.
     package var metrics: [Metric]
-    /// The histograms of the interval.
     package var lanes: [Lane]
 
     package init(second: Int, phase: String, seconds: Double, metrics: [Metric], lanes: [Lane]) {

@@ -11,16 +11,9 @@ package enum UnansweredEnd: Hashable, Sendable {
 /// An age is a lower bound: an answer, had it come, would have taken longer.
 package struct Unanswered: Sendable {
     /// The age at the failure, or at the end of the drain.
-    package private(set) var ages: Histogram
-    package private(set) var failed: UInt64
-    package private(set) var outstanding: UInt64
-
-    /// The values of a record; without arguments there are none.
-    package init(ages: Histogram = Histogram(), failed: UInt64 = 0, outstanding: UInt64 = 0) {
-        self.ages = ages
-        self.failed = failed
-        self.outstanding = outstanding
-    }
+    package private(set) var ages = Histogram()
+    package private(set) var failed: UInt64 = 0
+    package private(set) var outstanding: UInt64 = 0
 
     package var isEmpty: Bool { self.ages.isEmpty }
 
@@ -110,22 +103,16 @@ package struct Bounded<Value: Comparable & Sendable>: Sendable {
     /// `nil` without an upper limit.
     package var high: Value?
 
-    /// A figure that is known exactly.
-    package init(_ value: Value) {
-        self.low = value
-        self.high = value
-    }
-
-    package init(low: Value, high: Value?) {
-        self.low = low
-        self.high = high
-    }
-
     package var isExact: Bool { self.low == self.high }
 
     package func map<Other: Comparable & Sendable>(_ transform: (Value) -> Other) -> Bounded<Other> {
         Bounded<Other>(low: transform(self.low), high: self.high.map(transform))
     }
+}
+
+extension Bounded {
+    /// A figure that is known exactly.
+    package init(_ value: Value) { self.init(low: value, high: value) }
 }
 
 extension Bounded: Equatable {}

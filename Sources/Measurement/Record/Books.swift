@@ -11,7 +11,7 @@ package struct Books: Codable, Hashable, Sendable {
     package var offered: UInt64?
     package var sent: UInt64?
     package var notSent: UInt64?
-    /// At QoS 1 and 2, and for requests.
+    /// The acknowledged ones at QoS 1 and 2, and requests.
     package var acked: UInt64?
     package var inFlight: UInt64?
     package var timedOut: UInt64?
@@ -19,9 +19,9 @@ package struct Books: Codable, Hashable, Sendable {
     package var failed: UInt64?
     /// Neither answered nor failed at the end of the drain; with ``notSent``.
     package var outstanding: UInt64?
-    /// Without an answer when the plan cut their connection.
+    /// The ones without an answer when the plan cut their connection.
     package var excused: UInt64?
-    /// At QoS 0, and for messages and presences of XMPP: confirmed by the graceful end of their connection.
+    /// The ones at QoS 0, and messages and presences of XMPP, that the graceful end of their connection confirmed.
     package var confirmed: UInt64?
     package var unconfirmed: UInt64?
     package var expected: UInt64?
@@ -47,23 +47,16 @@ package struct Books: Codable, Hashable, Sendable {
 
     /// Books of the same name added up, in the order of their first occurrence.
     package static func sums(_ books: [Books]) -> [Books] {
-        var order: [String] = []
-        var parts: [String: [Books]] = [:]
-        for books in books {
-            if parts[books.name] == nil { order.append(books.name) }
-            parts[books.name, default: []].append(books)
-        }
+        var parts = OrderedMap<String, [Books]>()
+        for books in books { parts[books.name, default: []].append(books) }
         let columns: [WritableKeyPath<Books, UInt64?>] = [
             \.offered, \.sent, \.notSent, \.acked, \.inFlight, \.timedOut, \.failed, \.confirmed, \.unconfirmed,
             \.outstanding, \.excused, \.expected, \.received, \.lost, \.deliveryOutstanding, \.duplicated,
         ]
-        return order.compactMap { name in
-            guard let all = parts[name], var sum = all.first else { return nil }
-            for column in columns {
-                // If one part lacks a value, the total lacks it too.
-                let known = all.compactMap { $0[keyPath: column] }
-                sum[keyPath: column] = known.count == all.count ? known.reduce(0, +) : nil
-            }
+        return parts.all.map { _, books in
+            var sum = books[0]
+            // If one part lacks a value, the total lacks it too.
+            for column in columns { sum[keyPath: column] = books.all { $0[keyPath: column] }?.reduce(0, +) }
             return sum
         }
     }
@@ -82,28 +75,35 @@ package struct Books: Codable, Hashable, Sendable {
     /// Whether every equation that can be checked is satisfied.
     package var balances: Bool { self.imbalances.isEmpty }
 
-    /// The equations that are violated, in words and with their figures.
-    package var imbalances: [String] {
-        let excused = self.excused.map { [("excused", UInt64?.some($0))] } ?? []
-        let published: [(String, UInt64?)] =
+    package typealias Count = (name: String, count: UInt64?)
+    package typealias Equation = (whole: Count, parts: [Count])
+
+    /// Offered, sent and expected messages as the sums of what became of them.
+    package var equations: [Equation] {
+        let answers: [Count] =
             self.isAnswered
             ? [
                 ("acked", self.acked), ("in flight", self.inFlight), ("timed out", self.timedOut),
                 ("failed", self.failed),
-            ] + excused : [("confirmed", self.confirmed), ("unconfirmed", self.unconfirmed)]
+            ] + self.excusedCount : [("confirmed", self.confirmed), ("unconfirmed", self.unconfirmed)]
         // Records of `clamor.run/1` know nothing outstanding.
-        let owed = self.deliveryOutstanding.map { [("outstanding", UInt64?.some($0))] } ?? []
-        let answered = self.isAnswered ? ("acked", self.acked) : ("confirmed", self.confirmed)
+        let owed = self.deliveryOutstanding.map { [Count("outstanding", $0)] } ?? []
         return [
-            self.imbalance("offered", self.offered, [("sent", self.sent), ("not sent", self.notSent)]),
-            self.imbalance("sent", self.sent, published),
-            self.imbalance(
-                "offered",
-                self.offered,
-                [answered, ("failed", self.failures), ("outstanding", self.outstanding)] + excused
-            ),
-            self.imbalance("expected", self.expected, [("received", self.received), ("lost", self.lost)] + owed),
-        ].compactMap { $0 }
+            (("offered", self.offered), [("sent", self.sent), ("not sent", self.notSent)]),
+            (("sent", self.sent), answers),
+            (("expected", self.expected), [("received", self.received), ("lost", self.lost)] + owed),
+        ]
+    }
+
+    private var excusedCount: [Count] { self.excused.map { [("excused", $0)] } ?? [] }
+
+    /// The equations that are violated, in words and with their figures.
+    package var imbalances: [String] {
+        let answered: Count = self.isAnswered ? ("acked", self.acked) : ("confirmed", self.confirmed)
+        let ends = [answered, ("failed", self.failures), ("outstanding", self.outstanding)] + self.excusedCount
+        var all = self.equations
+        all.insert((("offered", self.offered), ends), at: 2)
+        return all.compactMap(self.imbalance)
     }
 
     /// The operations that failed, in whatever way.
@@ -112,11 +112,12 @@ package struct Books: Codable, Hashable, Sendable {
         return self.failed.flatMap { failed in self.timedOut.map { failed &+ $0 } }
     }
 
-    private func imbalance(_ name: String, _ whole: UInt64?, _ parts: [(name: String, count: UInt64?)]) -> String? {
-        let counts = parts.compactMap(\.count)
-        guard let whole, counts.count == parts.count, whole != counts.reduce(0, &+) else { return nil }
-        let sum = zip(parts, counts).map { "\($0.name) \($1)" }.joined(separator: " + ")
-        return "\(self.name): \(name) \(whole) is not \(sum)"
+    private func imbalance(_ equation: Equation) -> String? {
+        let counts = equation.parts.compactMap(\.count)
+        guard let whole = equation.whole.count, counts.count == equation.parts.count, whole != counts.reduce(0, &+)
+        else { return nil }
+        let sum = zip(equation.parts, counts).map { "\($0.name) \($1)" }.joined(separator: " + ")
+        return "\(self.name): \(equation.whole.name) \(whole) is not \(sum)"
     }
 }
 

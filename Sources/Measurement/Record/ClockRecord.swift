@@ -29,7 +29,6 @@ package struct ClockRecord: Codable, Hashable, Sendable {
     }
 }
 
-/// The clock of this host.
 package enum HostClock {
     /// The id of this boot of the kernel; `nil` if it is unavailable.
     ///
@@ -37,8 +36,7 @@ package enum HostClock {
     /// host that is ahead by this much.
     package static func host(ahead: Int64 = 0) -> String? {
         ProcFile.line("/proc/sys/kernel/random/boot_id").map { id in
-            let hash = String((ahead == 0 ? id : "\(id) \(ahead)").stableHash, radix: 16)
-            return String(repeating: "0", count: 16 - hash.count) + hash
+            (ahead == 0 ? id : "\(id) \(ahead)").stableHex
         }
     }
 
@@ -94,7 +92,8 @@ package enum ClockAgreement: Hashable, Sendable {
         }
         // If a clock was set between the readings of two processes, their times differ by as much.
         let all = offsets.map { clock, range in
-            let apart = Double(range.highest - range.lowest) / 1e9
+            // Two offsets of a file may be farther apart than a signed number holds.
+            let apart = Double(UInt64(bitPattern: range.highest &- range.lowest)) / 1e9
             return (error: clock.error ?? 0, apart: apart > Self.exactness ? apart : 0)
         }
         // A correction does not change the time between two readings of one clock. Of several clocks the two largest
@@ -119,10 +118,15 @@ package struct ClockExchange: Hashable, Sendable {
     }
 
     /// How far the other clock is ahead, if both directions took the same time (RFC 5905 §8).
-    package var offset: Int64 { ((self.received - self.sent) + (self.answered - self.arrived)) / 2 }
+    package var offset: Int64 { ((self.received &- self.sent) &+ (self.answered &- self.arrived)) / 2 }
 
     /// The round trip without the time for the answer.
-    package var roundTrip: Int64 { (self.arrived - self.sent) - (self.answered - self.received) }
+    package var roundTrip: Int64 { (self.arrived &- self.sent) &- (self.answered &- self.received) }
+
+    /// Whether it can be one of two clocks: the times come from a peer, which may say anything.
+    ///
+    /// The bound is 73 years. Sums and differences of two such times fit.
+    var isPlausible: Bool { self.roundTrip >= 0 && max(self.offset.magnitude, self.roundTrip.magnitude) < 1 << 61 }
 }
 
 /// How far another clock is ahead, from the fastest echo: its short wait leaves the least room for an error.
@@ -136,7 +140,7 @@ package struct ClockEstimate: Hashable, Sendable {
     ///
     /// An echo with a negative round trip is ignored, since a clock was set in between.
     package init?(_ exchanges: [ClockExchange]) {
-        let valid = exchanges.filter { $0.roundTrip >= 0 }
+        let valid = exchanges.filter(\.isPlausible)
         guard let best = valid.min(by: { $0.roundTrip < $1.roundTrip }) else { return nil }
         self.offset = best.offset
         self.error = (best.roundTrip + 1) / 2

@@ -6,16 +6,16 @@ package struct FindingsRecord: Codable, Hashable, Sendable {
     package var sentence: String
     /// The number of the event that the sentence is about.
     package var evidence: Int?
-    /// In the order of time.
+    /// The events in the order of time.
     package var events: [FindingEvent]
-    /// From this second of the run on, rates and latencies stayed level.
+    /// The second of the run from which on rates and latencies stayed level.
     package var steadySecond: Int?
-    /// From this second of the run on, to the end of the drain, the server answered and delivered nothing that was due.
+    /// The second of the run from which on, to the end of the drain, the server answered and delivered nothing due.
     package var silentSecond: Int?
     package var clientsPlanned: Int?
     /// The number of clients that came up at first.
     package var clientsUp: Int?
-    /// From the first connect to the moment at which every planned client was up.
+    /// The time from the first connect to the moment at which every planned client was up.
     package var allUpSeconds: Double?
     /// Sent at QoS 1 and 2, and not acknowledged yet: the highest number at the end of an interval.
     package var peakInFlight: FindingPoint?
@@ -35,6 +35,10 @@ package struct FindingsRecord: Codable, Hashable, Sendable {
     package var headroom: Double?
     /// The largest error of the clocks of several hosts, in seconds.
     package var clockErrorSeconds: Double?
+
+    /// The sentence, or its begin, of a run in which nothing broke.
+    package static let calm = "nothing broke"
+    package var isCalm: Bool { self.evidence == nil && self.sentence.lowercased().hasPrefix(Self.calm) }
 
     package init(sentence: String, evidence: Int? = nil, events: [FindingEvent] = []) {
         self.sentence = sentence
@@ -69,6 +73,8 @@ package struct FindingPoint: Codable, Hashable, Sendable {
     /// The series, such as `publish_ack_duration qos=1`; absent if the value is of all series.
     package var metric: String?
     package var stage: String?
+    /// True if the value is only known to be at least so much; else absent.
+    package var bound: Bool?
 
     package init(second: Int, value: Double, metric: String? = nil, stage: String? = nil) {
         self.second = second
@@ -81,7 +87,6 @@ package struct FindingPoint: Codable, Hashable, Sendable {
 /// A mark on the time line.
 package struct FindingEvent: Codable, Hashable, Sendable {
     package enum Kind: String, Codable, Sendable {
-        /// The first error of a kind.
         case error
         /// Many clients lost their connections, or left by plan.
         case storm
@@ -97,7 +102,7 @@ package struct FindingEvent: Codable, Hashable, Sendable {
         case change
     }
 
-    /// From 1, in the order of time.
+    /// The number from 1, in the order of time.
     package var number: Int
     package var kind: Kind
     /// Full seconds from the start of the run.

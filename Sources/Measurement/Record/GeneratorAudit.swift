@@ -43,7 +43,7 @@ package struct GeneratorAudit: Sendable {
     /// The limits of the rules.
     package enum Limit {
         static let unsentShare = 0.001
-        /// In nanoseconds; or a tenth of the second's acknowledgement p99 if that is more.
+        /// The limit in nanoseconds; or a tenth of the second's acknowledgement p99 if that is more.
         static let scheduleLag: Int64 = 5_000_000
         static let lateSecondsShare = 0.1
         static let lateSeconds = 3
@@ -61,7 +61,7 @@ package struct GeneratorAudit: Sendable {
         /// A ready thread may wait that long for its core, and a plan of a few milliseconds has to tolerate it.
         static let connectSlack: Int64 = 20_000_000
         static let stealShare = 0.1
-        /// Of the measured time; a group that its quota stops for a moment sends late by as much.
+        /// A share of the measured time; a group that its quota stops for a moment sends late by as much.
         static let throttledShare = 0.01
         /// In nanoseconds.
         ///
@@ -71,7 +71,7 @@ package struct GeneratorAudit: Sendable {
     }
 
     private let isOpenLoop: Bool
-    /// By group, in order of appearance.
+    /// The plans by group, in order of appearance.
     private var plans: [(group: String?, offered: UInt64, unsent: UInt64)] = []
     private var seconds = 0
     private var lateSeconds = 0
@@ -83,7 +83,7 @@ package struct GeneratorAudit: Sendable {
     private var stealTime = 0.0
     private var throttled = 0.0
     private var throttleTime = 0.0
-    /// At most one per group.
+    /// The reasons, at most one per group.
     private var connectReasons: [(group: String?, reason: Verdict.Reason)] = []
     private var portsExhausted: UInt64 = 0
     private var descriptorsExhausted: UInt64 = 0
@@ -208,7 +208,11 @@ package struct GeneratorAudit: Sendable {
     package var reasons: [Verdict.Reason] {
         [self.unsentReason, self.lagReason, self.cpuReason, self.hostReason].compactMap { $0 }
             + self.connectReasons.map(\.reason)
-            + [self.portReason, self.descriptorReason, self.stealReason, self.quotaReason].compactMap { $0 }
+            + [
+                self.exhausted("local-ports", in: self.portsExhausted, "local port"),
+                self.exhausted("descriptors", in: self.descriptorsExhausted, "file descriptor"),
+                self.stealReason, self.quotaReason,
+            ].compactMap { $0 }
     }
 
     private var unsentReason: Verdict.Reason? {
@@ -222,7 +226,7 @@ package struct GeneratorAudit: Sendable {
         return Verdict.Reason(
             code: "unsent",
             text: (worst.group.map { "\($0): " } ?? "")
-                + "\(Words.percent(share)) of what was offered (\(Words.count(worst.unsent)) of "
+                + "\(Words.percent(share, digits: 2)) of what was offered (\(Words.count(worst.unsent)) of "
                 + "\(Words.count(worst.offered))) was still unsent 1 s after its client could send it, over 0.1 %",
             measured: share,
             limit: Limit.unsentShare
@@ -240,8 +244,8 @@ package struct GeneratorAudit: Sendable {
             code: "schedule-lag",
             text: "in \(self.lateSeconds) of \(self.seconds) seconds sends began too late: schedule_lag p99 "
                 + "reached \(Words.milliseconds(worst.lag)), over \(Words.milliseconds(worst.limit)); "
-                + "10 % of the seconds are allowed, and figures below \(Words.milliseconds(worst.lag * 10)) are not the "
-                + "server's",
+                + "a valid run has at most 10 % of such seconds, and figures below "
+                + "\(Words.milliseconds(worst.lag * 10)) are not the server's",
             measured: share,
             limit: Limit.lateSecondsShare
         )
@@ -265,16 +269,8 @@ package struct GeneratorAudit: Sendable {
     private func reason(_ code: String, in seconds: Int, _ words: String) -> Verdict.Reason? {
         let share = Double(seconds) / Double(max(1, self.seconds))
         guard seconds >= Limit.busySeconds, share > Limit.busySecondsShare else { return nil }
-        let text = "in \(seconds) of \(self.seconds) seconds \(words); half of them are allowed"
+        let text = "in \(seconds) of \(self.seconds) seconds \(words); a valid run has at most half of such seconds"
         return Verdict.Reason(code: code, text: text, measured: share, limit: Limit.busySecondsShare)
-    }
-
-    private var portReason: Verdict.Reason? {
-        self.exhausted("local-ports", in: self.portsExhausted, "local port")
-    }
-
-    private var descriptorReason: Verdict.Reason? {
-        self.exhausted("descriptors", in: self.descriptorsExhausted, "file descriptor")
     }
 
     private func exhausted(_ code: String, in connects: UInt64, _ what: String) -> Verdict.Reason? {

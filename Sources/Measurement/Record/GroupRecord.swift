@@ -65,7 +65,6 @@ extension RunRecord {
         return part
     }
 
-    /// The record without the metrics of single stages.
     package var withoutStages: RunRecord {
         var whole = self
         whole.metrics.removeAll { $0.labels[Labels.stage] != nil }

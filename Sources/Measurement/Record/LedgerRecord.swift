@@ -38,7 +38,7 @@ package struct LedgerExample: Codable, Hashable, Sendable {
     }
 
     package var finding: Finding
-    /// Of a lost message.
+    /// The cause of a lost message.
     package var cause: String?
     package var topic: String?
     /// The clients' names; a share group has the group's.

@@ -1,7 +1,7 @@
 // Figures of a watched server per message and per connection.
 extension RunRecord {
-    /// The names of the metrics in ``serverUse``.
-    package static let serverUseNames: Set = ["server_cpu_per_message", "server_memory_per_connection"]
+    /// The metrics in ``serverUse``, in their order.
+    package static let serverUseMetrics: [MetricDefinition] = [.serverCPUPerMessage, .serverMemoryPerConnection]
 
     /// The cost of a message and of a connection at the watched server; empty without a watched process.
     ///
@@ -10,31 +10,28 @@ extension RunRecord {
     /// - `server_memory_per_connection`, bytes: the highest resident memory less that before the first connect, ÷ the
     ///   most clients connected at a time.
     package var serverUse: [Metric] {
-        var use: [Metric] = []
-        func add(_ name: String, _ unit: String, _ value: Double?) {
-            guard let value else { return }
-            use.append(Metric(name: name, unit: unit, reading: .gauge(GaugeReading(value: value))))
+        zip(Self.serverUseMetrics, [self.serverCPUPerMessage, self.serverMemoryPerConnection]).compactMap {
+            metric,
+            value in
+            value.map { Metric(metric, reading: .gauge(GaugeReading(value: $0))) }
         }
-        add("server_cpu_per_message", "seconds", self.serverCPUPerMessage)
-        add("server_memory_per_connection", "bytes", self.serverMemoryPerConnection)
-        return use
     }
 
-    package func whole(_ names: String...) -> [Metric] {
-        self.metrics.filter { names.contains($0.name) && $0.labels[Labels.stage] == nil }
+    package func whole(_ metrics: MetricDefinition...) -> [Metric] {
+        self.metrics.filter { $0.isOf(metrics) && $0.labels[Labels.stage] == nil }
     }
 
     private var serverCPUPerMessage: Double? {
-        let times = self.whole("server_cpu_time").compactMap { $0.counter?.rate }
-        let messages = self.whole("publish_sent", "stanza_sent", "received").compactMap { $0.counter?.rate }
+        let times = self.whole(.serverCPUTime).compactMap { $0.counter?.rate }
+        let messages = self.whole(.publishSent, .stanzaSent, .received).compactMap { $0.counter?.rate }
         let (cpu, rate) = (times.reduce(0, +), messages.reduce(0, +))
         return !times.isEmpty && rate > 0 ? cpu / rate : nil
     }
 
     private var serverMemoryPerConnection: Double? {
-        let idle = self.whole("server_memory_idle_bytes").compactMap { $0.gauge?.value }
-        let most = self.whole("server_memory_bytes").compactMap { $0.gauge?.max }
-        let clients = self.whole("clients").filter { $0.labels["state"] ?? "connected" == "connected" }
+        let idle = self.whole(.serverMemoryIdle).compactMap { $0.gauge?.value }
+        let most = self.whole(.serverMemory).compactMap { $0.gauge?.max }
+        let clients = self.whole(.clients).filter { $0.labels["state"] ?? "connected" == "connected" }
             .compactMap { $0.gauge?.max }
         let (gain, count) = (most.reduce(0, +) - idle.reduce(0, +), clients.reduce(0, +))
         // Groups may have their most clients at different times.

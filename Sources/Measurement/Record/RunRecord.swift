@@ -1,14 +1,14 @@
 /// `run.json`: all results of a run, schema `clamor.run/2`.
 ///
 /// Every report is made from it. It is first written at the start, without metrics, so most fields may be absent.
-package struct RunRecord: Codable, Hashable, Sendable {
+public struct RunRecord: Codable, Hashable, Sendable {
     package static let currentSchema = "clamor.run/2"
     /// All that can be read.
     ///
     /// Records of `clamor.run/1` know nothing of operations without an answer.
     package static let knownSchemas = ["clamor.run/1", currentSchema]
 
-    package var schema: String
+    package var schema = Self.currentSchema
     /// The command line, with secrets replaced.
     package var command: [String]
     package var tool: ToolRecord
@@ -18,19 +18,18 @@ package struct RunRecord: Codable, Hashable, Sendable {
     package var segment: SegmentRecord
     /// RFC 3339.
     package var startedAt: String
-    /// From the first client's start to the end of the drain; absent during the run.
+    /// The time from the first client's start to the end of the drain; absent during the run.
     package var durationSeconds: Double?
     package var verdict: Verdict?
-    package var stages: [StageRecord]
-    package var thresholds: [ThresholdResult]
-    package var metrics: [Metric]
-    package var books: [Books]
-    /// By role: "publishers", "subscribers".
-    package var clients: [String: ClientGroup]
+    package var stages: [StageRecord] = []
+    package var thresholds: [ThresholdResult] = []
+    package var metrics: [Metric] = []
+    package var books: [Books] = []
+    /// The clients by role: "publishers", "subscribers".
+    package var clients: [String: ClientGroup] = [:]
     package var generator: GeneratorRecord
     package var ledger: LedgerRecord
-    package var errors: [ErrorRecord]
-    /// Notes on the figures, in words.
+    package var errors: [ErrorRecord] = []
     package var notes: [Verdict.Reason]?
     /// For a scenario: the groups in order; absent in a run of one command.
     ///
@@ -60,28 +59,19 @@ package struct RunRecord: Codable, Hashable, Sendable {
         generator: GeneratorRecord = GeneratorRecord(),
         ledger: LedgerRecord = LedgerRecord(on: false)
     ) {
-        self.schema = Self.currentSchema
         self.command = command
         self.tool = tool
         self.host = host
         self.plan = plan
         self.segment = segment
         self.startedAt = startedAt
-        self.durationSeconds = nil
-        self.verdict = nil
-        self.stages = []
-        self.thresholds = []
-        self.metrics = []
-        self.books = []
-        self.clients = [:]
         self.generator = generator
         self.ledger = ledger
-        self.errors = []
     }
 
     /// Whether it is a benchmark of decoders, whose lanes are measured one after the other.
     package var isOfDecoders: Bool {
-        self.metrics.contains { $0.name == "decode_packets" && $0.labels["form"] != nil }
+        self.metrics.contains { $0.isOf(.decodePackets) && $0.labels["form"] != nil }
     }
 
     private enum CodingKeys: String, CodingKey {
@@ -162,7 +152,6 @@ package struct GeneratorRecord: Codable, Hashable, Sendable {
     }
 }
 
-/// One kind of error.
 package struct ErrorRecord: Codable, Hashable, Sendable {
     /// The group's name in a run with several groups.
     package var group: String?
@@ -171,6 +160,9 @@ package struct ErrorRecord: Codable, Hashable, Sendable {
     /// RFC 3339.
     package var firstAt: String
     package var example: String
+
+    /// The kind of a count of live connections that was wrong.
+    package static let liveConnections = "live connections"
 
     package init(kind: String, count: UInt64, firstAt: String, example: String, group: String? = nil) {
         self.group = group

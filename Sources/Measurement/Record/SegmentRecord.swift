@@ -8,15 +8,15 @@ package struct SegmentRecord: Codable, Hashable, Sendable {
     package var plan: String?
     /// Thresholds for all segments together; no single segment checks them.
     package var thresholds: [String]?
-    /// For merged results: the number of segments, or of the processes of this segment.
+    /// The number of segments in merged results, or of the processes of this segment.
     package var merged: Int?
-    /// For a segment of several processes, merged on their host: one for each process, in order.
+    /// The processes of a segment of several, merged on their host: one for each, in order.
     package var processes: [ProcessRecord]?
     /// The levels of such a segment that its time line does not show.
     package var levels: [HeldLevel]?
-    /// For a whole run: the segments that are not in its figures.
+    /// The segments that are not in the figures of a whole run.
     package var lost: [LostSegment]?
-    /// For a segment whose messages arrive in other segments; a segment of several processes has one for each of them.
+    /// The clock of a segment whose messages arrive in others; one of several processes has one for each of them.
     package var clock: ClockRecord?
 
     package init(index: Int = 1, count: Int = 1) {
@@ -59,7 +59,7 @@ package struct ProcessRecord: Codable, Hashable, Sendable {
 package struct HeldLevel: Codable, Hashable, Sendable {
     package var name: String
     package var labels: Labels
-    /// Of the segment's time line.
+    /// A second of the segment's time line.
     package var second: Int
     /// Absent before all processes had reported the level.
     package var value: Double?
@@ -72,9 +72,8 @@ package struct HeldLevel: Codable, Hashable, Sendable {
     }
 }
 
-/// A segment without results.
 package struct LostSegment: Codable, Hashable, Sendable {
-    /// From 1.
+    /// The index, from 1 on.
     package var index: Int
     /// The known facts about its end: `host b, lost 12 s after the begin`.
     package var words: String

@@ -1,6 +1,6 @@
 /// A server under test, as it named itself.
 package struct ServerRecord: Codable, Hashable, Sendable {
-    /// In lower case: `mosquitto`, `emqx`, `ejabberd`.
+    /// The product in lower case: `mosquitto`, `emqx`, `ejabberd`.
     package var product: String
     package var version: String?
     /// Where it is from: `$SYS/broker/version`, `XEP-0092`.
@@ -21,7 +21,5 @@ package struct ServerRecord: Codable, Hashable, Sendable {
 
 extension [ServerRecord] {
     /// Each server with its version once, in the order of the groups.
-    package var words: [String] {
-        self.reduce(into: []) { all, server in if !all.contains(server.words) { all.append(server.words) } }
-    }
+    package var words: [String] { self.map(\.words).firstOfEach }
 }

@@ -4,7 +4,7 @@
 package struct SlowMessage: Codable, Hashable, Sendable {
     /// The metric that the message is slow in: `publish_ack_duration`, `delivery_duration`, `iq_duration`.
     package var metric: String
-    /// From due to the answer or the arrival.
+    /// The time from due to the answer or the arrival.
     package var seconds: Double
     package var due: Double
     package var written: Double?
@@ -12,7 +12,7 @@ package struct SlowMessage: Codable, Hashable, Sendable {
     package var received: Double?
     /// The sender; absent if it is no client of this run.
     package var client: String?
-    /// Of a delivery.
+    /// The receiver of a delivery.
     package var receiver: String?
     /// The sender's group, in a run of several; the receiver's if the sender is not known.
     package var group: String?

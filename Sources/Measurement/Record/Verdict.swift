@@ -7,14 +7,7 @@ package struct Verdict: Hashable, Sendable, Codable {
         case unreconciled
         case aborted
 
-        private var severity: Int {
-            switch self {
-            case .valid: 0
-            case .generatorLimited: 1
-            case .unreconciled: 2
-            case .aborted: 3
-            }
-        }
+        private var severity: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 
         package static func < (left: State, right: State) -> Bool { left.severity < right.severity }
     }
@@ -35,19 +28,23 @@ package struct Verdict: Hashable, Sendable, Codable {
             self.limit = limit
         }
 
+        /// The reason with the name of a group, a segment or a process as prefix.
+        package func of(_ part: String?) -> Reason {
+            var reason = self
+            if let part { reason.text = "\(part): \(self.text)" }
+            return reason
+        }
+
         /// `text [code]`: readers look the code up.
         package var line: String { "\(self.text) [\(self.code)]" }
     }
 
-    package private(set) var state: State
-    package private(set) var reasons: [Reason]
+    package private(set) var state = State.valid
+    package private(set) var reasons: [Reason] = []
 
     package static let valid = Verdict()
 
-    package init() {
-        self.state = .valid
-        self.reasons = []
-    }
+    package init() {}
 
     /// Adds a reason, and sets the state if it is worse than the current one.
     package mutating func add(_ state: State, _ reason: Reason) {
@@ -63,6 +60,9 @@ package struct Verdict: Hashable, Sendable, Codable {
 extension Verdict.Reason {
     /// A signal ended the run.
     package static let signalCode = "interrupted"
+    /// What was the limit, by the code: on a full host other work may have had the CPU.
+    package var limited: String { "the \(self.code == "host-full" ? "host" : "generator") was the limit" }
+
     /// The server answered nothing more, which is a reason beside any verdict.
     package static let silentCode = "server-silent"
     /// A threshold with `abort` ended it.

@@ -45,7 +45,7 @@ package struct Threshold: Hashable, Sendable {
     /// Absent if omitted: a counter's count, a gauge's last value.
     package let field: Field?
     package let comparison: Comparison
-    /// In seconds, events, events per second, or as a fraction.
+    /// The limit in seconds, events, events per second, or as a fraction.
     package let limit: Double
     package let unit: Unit
     /// Whether the run ends as soon as the threshold is broken.
@@ -54,17 +54,17 @@ package struct Threshold: Hashable, Sendable {
     package static let abortsAfter = 2.0
 
     package static let errorRate = "error_rate"
-    private static let lost = "delivery_lost"
-    private static let lostRequests = "requests_lost"
-    private static let outstandingDeliveries = "delivery_outstanding"
 }
 
 /// The reason why a text is not a threshold, in one line: the error and the remedy.
-package struct ThresholdError: Error, Hashable, Sendable, CustomStringConvertible {
-    package let expression: String
-    package let problem: String
+public struct ThresholdError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The text.
+    public let expression: String
+    /// The error, and the remedy.
+    public let problem: String
 
-    package var description: String { "threshold '\(self.expression)': \(self.problem)" }
+    /// Both in one line.
+    public var description: String { "threshold '\(self.expression)': \(self.problem)" }
 
     package init(_ expression: String, _ problem: String) {
         self.expression = expression
@@ -72,7 +72,6 @@ package struct ThresholdError: Error, Hashable, Sendable, CustomStringConvertibl
     }
 }
 
-/// The result of a threshold.
 package struct ThresholdResult: Hashable, Sendable {
     package enum State: String, Codable, Hashable, Sendable {
         /// It holds wherever in its interval the figure lies.
@@ -201,15 +200,15 @@ extension Threshold {
     private func measured(in source: some MetricSource) -> Bounded<Double>? {
         if self.name == Self.errorRate { return self.errorRate(in: source).map { Bounded($0) } }
         let readings = self.selected(in: source)
-        var figures = Figures()
+        var figures = Figures(joinsAges: self.definition?.role == .backlog)
         for reading in readings { figures.add(reading.value) }
-        // Without an error there is no such metric.
-        if readings.isEmpty, self.name == "errors", self.field == .rate { return Bounded(0) }
+        // Without such an event there is no such metric.
+        if readings.isEmpty, self.definition?.isRare == true, self.field == .rate { return Bounded(0) }
         guard let figure = figures.value(of: self.field) else { return nil }
-        guard self.name == Self.lost || self.name == Self.lostRequests, self.field != .rate else { return figure }
+        guard self.isOf([.deliveryLost, .requestsLost]), self.field != .rate else { return figure }
         // Outstanding deliveries may be lost.
         let labels = self.labels.removing(Labels.cause)
-        let outstanding = source.readings(of: Self.outstandingDeliveries, stage: nil)
+        let outstanding = source.readings(of: MetricDefinition.deliveryOutstanding.name, stage: nil)
             .filter { $0.labels.contains(labels) }
             .reduce(0) { sum, reading in
                 if case .counter(let counter) = reading.value { sum + counter.value } else { sum }
@@ -217,7 +216,6 @@ extension Threshold {
         return outstanding > 0 ? Bounded(low: figure.low, high: figure.low + outstanding) : figure
     }
 
-    /// The readings with the threshold's labels.
     private func selected(in source: some MetricSource) -> [MetricReading] {
         let chosen = self.readings(of: self.name, in: source)
         return chosen.filter { $0.labels.isWhole { self.labels[$0] != nil } }
@@ -235,39 +233,39 @@ extension Threshold {
     /// the books, whose failures are known at the end; until then those of durations, and stanzas that came back, are the
     /// least.
     private func errorRate(in source: some MetricSource) -> Double? {
-        func total(_ names: String...) -> Double {
+        func total(_ metrics: MetricDefinition...) -> Double {
             var figures = Figures()
-            for name in names {
-                for reading in self.readings(of: name, in: source) { figures.add(reading.value) }
+            for metric in metrics {
+                for reading in self.readings(of: metric.name, in: source) { figures.add(reading.value) }
             }
             return figures.count
         }
-        func durations(_ names: [String]) -> DurationValues {
+        func durations(_ metrics: [MetricDefinition]) -> DurationValues {
             var sum = DurationValues()
-            for reading in names.flatMap({ self.readings(of: $0, in: source) }) where reading.labels.isWhole() {
+            for reading in metrics.flatMap({ self.readings(of: $0.name, in: source) }) where reading.labels.isWhole() {
                 if case .duration(let values) = reading.value { sum.merge(values) }
             }
             return sum
         }
         let single = durations(Self.singleOperations)
-        let unanswered = total("publish_outstanding", "stanza_outstanding", Self.lostRequests, "requests_outstanding")
+        let unanswered = total(.publishOutstanding, .stanzaOutstanding, .requestsLost, .requestsOutstanding)
         // A refused request is among the values of its duration.
         var returned = Figures()
-        for reading in self.readings(of: "stanza_refused", in: source) where reading.labels["stanza"] != "iq" {
+        for reading in self.readings(of: MetricDefinition.stanzaRefused.name, in: source)
+        where reading.labels["stanza"] != "iq" {
             returned.add(reading.value)
         }
-        let known = Double(durations(["publish_ack_duration", "iq_duration"]).unanswered.failed) + returned.count
-        let failed = max(total("publish_failed", "stanza_failed"), known)
-        let messages = total("publish_offered", "stanza_offered") - total("publish_excused", "stanza_excused")
-        let requests = total("requests_answered", Self.lostRequests, "requests_outstanding")
+        let known = Double(durations([.publishAck, .iq]).unanswered.failed) + returned.count
+        let failed = max(total(.publishFailed, .stanzaFailed), known)
+        let messages = total(.publishOffered, .stanzaOffered) - total(.publishExcused, .stanzaExcused)
+        let requests = total(.requestsAnswered, .requestsLost, .requestsOutstanding)
         let operations = Double(single.count) + messages + requests
         return operations > 0 ? (Double(single.unanswered.ages.count) + unanswered + failed) / operations : nil
     }
 
     /// Durations of operations that have no books.
-    private static let singleOperations = [
-        "connect_duration", "reconnect_duration", "subscribe_duration", "subscription_churn_duration",
-        "muc_join_duration", "presence_setup_duration",
+    private static let singleOperations: [MetricDefinition] = [
+        .connect, .reconnect, .subscribe, .subscriptionChurn, .mucJoin, .presenceSetup,
     ]
 }
 
@@ -285,6 +283,7 @@ extension Labels {
 
 /// The merged figures of several readings.
 private struct Figures {
+    private let joinsAges: Bool
     var count = 0.0
     private var rate: Double?
     private var values: DurationValues?
@@ -293,6 +292,8 @@ private struct Figures {
     private var average: Double?
     private var median: Double?
     private var highest: Double?
+
+    init(joinsAges: Bool = false) { self.joinsAges = joinsAges }
 
     mutating func add(_ value: MetricReading.Value) {
         switch value {
@@ -303,6 +304,13 @@ private struct Figures {
         case .counter(let counter):
             self.count += counter.value
             if let rate = counter.rate { self.rate = (self.rate ?? 0) + rate }
+        case .gauge(let gauge) where self.joinsAges:
+            // The oldest of several ages is their highest.
+            self.count = max(self.count, gauge.value)
+            self.last = self.count
+            self.lowest = gauge.min.map { max(self.lowest ?? 0, $0) }
+            self.average = gauge.mean.map { max(self.average ?? 0, $0) }
+            self.highest = gauge.max.map { max(self.highest ?? 0, $0) }
         case .gauge(let gauge):
             // Gauges of several things add up; a gauge of one thing is taken as it is.
             self.count += gauge.value

@@ -29,10 +29,7 @@ private struct ThresholdParser {
     }
 
     mutating func threshold() throws(ThresholdError) -> Threshold {
-        let name = self.take { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
-        guard let first = name.first, first.isLetter else { throw self.error("no metric name; \(Self.example)") }
-        let labels = try self.labels()
-        let field = try self.field(of: String(name))
+        let (name, labels, field) = try self.figure(like: Self.example)
         let comparison = try self.comparison()
         let (limit, unit) = try self.value()
         let word = self.rest.trimmed
@@ -41,7 +38,7 @@ private struct ThresholdParser {
         }
         let threshold = Threshold(
             expression: self.expression,
-            name: String(name),
+            name: name,
             labels: labels,
             field: field,
             comparison: comparison,
@@ -54,15 +51,20 @@ private struct ThresholdParser {
     }
 
     mutating func subject() throws(ThresholdError) -> (name: String, labels: Labels, field: Threshold.Field?) {
-        let name = self.take { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
-        guard let first = name.first, first.isLetter else {
-            throw self.error("no metric name; write it like 'publish_ack_duration{qos=1} p99'")
-        }
-        let labels = try self.labels()
-        let field = try self.field(of: String(name))
+        let figure = try self.figure(like: "write it like 'publish_ack_duration{qos=1} p99'")
         let rest = self.rest.trimmed
         guard rest.isEmpty else { throw self.error("'\(rest)' after the field is not understood") }
-        return (String(name), labels, field)
+        return figure
+    }
+
+    /// Parses a metric, its labels and a field; an error names the `example`.
+    private mutating func figure(
+        like example: String
+    ) throws(ThresholdError) -> (name: String, labels: Labels, field: Threshold.Field?) {
+        let name = String(self.take { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") })
+        guard let first = name.first, first.isLetter else { throw self.error("no metric name; \(example)") }
+        let labels = try self.labels()
+        return (name, labels, try self.field(of: name))
     }
 
     /// Parses `{qos=1, leg="puback"}`.
@@ -182,9 +184,11 @@ extension Threshold {
 
     /// Whether a run that records these metrics has none of the threshold's name.
     package func isAbsent(in catalog: MetricCatalog) -> Bool {
-        // Error kinds and watched servers are known only while the run goes on.
-        if self.name == Self.errorRate || self.name == "errors" || ObservedMetrics.labels[self.name] != nil {
-            return false
+        // Rare events, such as errors, and watched servers are known only while the run goes on.
+        if self.name == Self.errorRate || self.definition?.role == .server { return false }
+        if let metric = self.definition, metric.isRare {
+            return metric.role == .ledger && !catalog.names.contains(MetricDefinition.deliveryReceived.name)
+                && !catalog.names.contains(MetricDefinition.deliveryLost.name)
         }
         return !catalog.names.contains(self.name)
     }
@@ -196,26 +200,24 @@ extension Threshold {
         }
         // Error kinds are known only after they occur.
         if self.name == Self.errorRate { return self.labelProblem(in: catalog, known: []) }
-        if self.name == "errors" { return self.labelProblem(in: catalog, known: ["kind"]) }
-        if let labels = ObservedMetrics.labels[self.name] { return self.labelProblem(in: catalog, known: labels) }
-        let all =
-            catalog.durations.map { ($0.name, $0.labels, true) } + catalog.counters.map { ($0.name, $0.labels, false) }
-            + catalog.gauges.map { ($0.name, $0.labels, false) }
-        let named = all.filter { $0.0 == self.name }
-        guard let isDuration = named.first?.2 else {
+        if let metric = self.definition, metric.isRare || metric.role == .server {
+            return metric.isSettled && self.field == .rate
+                ? self.rateProblem : self.labelProblem(in: catalog, known: metric.labels)
+        }
+        let named = catalog.all.filter { $0.name == self.name }
+        guard let kind = named.first?.kind else {
             return ThresholdError(self.expression, "this run has no metric '\(self.name)'; name another")
         }
-        guard named.contains(where: { $0.1.contains(self.labels) }) else {
-            let known = named.map { "{\($0.1.all.map { "\($0.key)=\($0.value)" }.joined(separator: ","))}" }
+        let isDuration = kind == .duration
+        guard named.contains(where: { $0.labels.contains(self.labels) }) else {
+            let known = named.map { "{\($0.labels.all.map { "\($0.key)=\($0.value)" }.joined(separator: ","))}" }
             return ThresholdError(
                 self.expression,
                 "\(self.name) has no such labels; it has \(known.joined(separator: " "))"
             )
         }
         switch self.field {
-        case .rate where Self.settled.contains(self.name):
-            let words = "\(self.name) is known when the run has ended, and has no rate; use count"
-            return ThresholdError(self.expression, words)
+        case .rate where Self.settled.contains(self.name): return self.rateProblem
         case .rate where catalog.gauges.contains { $0.name == self.name }:
             return ThresholdError(self.expression, "a level has no rate; use max or mean")
         case .rate where isDuration: return ThresholdError(self.expression, "a duration has no rate; use count")
@@ -228,10 +230,13 @@ extension Threshold {
         }
     }
 
+    private var rateProblem: ThresholdError {
+        ThresholdError(self.expression, "\(self.name) is known when the run has ended, and has no rate; use count")
+    }
+
     /// The error in the labels of a metric outside the catalog, which has these labels and the group's name.
     private func labelProblem(in catalog: MetricCatalog, known: [String]) -> ThresholdError? {
-        let all = catalog.durations.map(\.labels) + catalog.counters.map(\.labels) + catalog.gauges.map(\.labels)
-        let groups = Set(all.compactMap { $0[Labels.group] })
+        let groups = Set(catalog.all.compactMap { $0.labels[Labels.group] })
         let keys = known + (groups.isEmpty ? [] : [Labels.group])
         if let other = self.labels.all.first(where: { !keys.contains($0.key) }) {
             let words = keys.isEmpty ? "it has none here" : "it has \(keys.joined(separator: ", "))"
@@ -268,15 +273,6 @@ extension Double {
             return nil
         }
         return Double(text)
-    }
-}
-
-extension StringProtocol {
-    fileprivate var trimmed: SubSequence {
-        guard let first = self.firstIndex(where: { !$0.isWhitespace }),
-            let last = self.lastIndex(where: { !$0.isWhitespace })
-        else { return self[self.startIndex..<self.startIndex] }
-        return self[first...last]
     }
 }
 

@@ -49,21 +49,21 @@ extension CapacityPage {
         return PageSection(
             folded: "scalability",
             "Scalability",
-            summary: "contention \(Human.percent(law.contention)), coherency \(Human.percent(law.coherency))",
+            summary: "contention \(Words.percent(law.contention)), coherency \(Words.percent(law.coherency))",
             html: chart + PageFigure.facts(self.facts(of: law))
         )
     }
 
     private func facts(of law: CapacityRecord.Law) -> [(name: String, value: String)] {
         var facts = [
-            ("throughput of one in flight", Human.rate(law.rateOfOne)),
-            ("contention", Human.percent(law.contention)), ("coherency", Human.percent(law.coherency)),
-            ("typical residual", Human.percent(law.deviation)),
+            ("throughput of one in flight", Words.rate(law.rateOfOne)),
+            ("contention", Words.percent(law.contention)), ("coherency", Words.percent(law.coherency)),
+            ("typical residual", Words.percent(law.deviation)),
         ]
         if let throughput = law.peakThroughput, let concurrency = law.peakConcurrency {
             let margin = throughput * 2 * law.deviation
-            let interval = "\(Human.rate(throughput - margin)) … \(Human.rate(throughput + margin))"
-            facts.append(("peak", "\(Human.rate(throughput)) at \(Human.significant(concurrency)) in flight"))
+            let interval = "\(Words.rate(throughput - margin)) … \(Words.rate(throughput + margin))"
+            facts.append(("peak", "\(Words.rate(throughput)) at \(Words.significant(concurrency)) in flight"))
             facts.append(("peak, ± 2 residuals", interval))
         } else {
             facts.append(("peak", "none within the law"))
@@ -73,7 +73,7 @@ extension CapacityPage {
 }
 
 extension CapacityRecord.Law {
-    /// Per second, at a number of operations in flight.
+    /// Operations per second with this number of them in flight.
     fileprivate func throughput(at concurrency: Double) -> Double {
         let others = concurrency - 1
         return self.rateOfOne * concurrency / (1 + self.contention * others + self.coherency * concurrency * others)

@@ -8,7 +8,6 @@ package struct CapacityPage {
 
     package init(_ record: CapacityRecord) { self.record = record }
 
-    /// - Throws: when a template is not valid.
     package func text() throws -> String {
         var page = PageLayout(title: "capacity", kind: "clamor capacity", heading: "Capacity")
         page.facts = self.facts
@@ -19,7 +18,7 @@ package struct CapacityPage {
             .compactMap(\.self)
         page.footer = [
             "Made by clamor from capacity.json. A step holds when every objective was met over its"
-                + " \(Human.duration(self.record.holdSeconds)); the server was not measured where the generator was at its"
+                + " \(Words.duration(self.record.holdSeconds)); the server was not measured where the generator was at its"
                 + " own limit, or where the step was disturbed."
         ]
         return try page.text()
@@ -28,7 +27,7 @@ package struct CapacityPage {
     private var facts: [String] {
         var facts = [self.record.varies == "clients" ? "clients are varied" : "the rate is varied"]
         facts += self.record.objectives.map { "objective \($0)" }
-        facts.append("\(Human.duration(self.record.holdSeconds)) a step")
+        facts.append("\(Words.duration(self.record.holdSeconds)) a step")
         return (self.record.environment ?? []) + facts
     }
 
@@ -46,8 +45,8 @@ package struct CapacityPage {
         let verdicts = self.record.steps.map(\.verdict)
         let held = verdicts.count { $0 == "held" }
         return [
-            PageBadge("Capacity", words, tone: tone),
-            PageBadge("Steps", "\(held) held of \(verdicts.count)", tone: .plain),
+            PageBadge(label: "Capacity", state: words, tone: tone),
+            PageBadge(label: "Steps", state: "\(held) held of \(verdicts.count)", tone: .plain),
         ]
     }
 
@@ -61,11 +60,13 @@ package struct CapacityPage {
             step.flatMap { step in step.reason.map { "; \(self.record.text(step.load)) \(verb): \($0)" } } ?? ""
         }
         let reason = words(self.broken, "broke")
-        let result = headline.words ?? Human.unknown
-        func lead(_ words: String, _ tone: PageTone) -> PageLead { PageLead(words, tone: tone, evidence: evidence) }
+        let result = headline.words ?? Words.unknown
+        func lead(_ words: String, _ tone: PageTone) -> PageLead {
+            PageLead(text: words, tone: tone, evidence: evidence)
+        }
         switch answer?.kind {
         case "found":
-            let load = answer?.load.map(self.record.text) ?? Human.unknown
+            let load = answer?.load.map(self.record.text) ?? Words.unknown
             let unsettled = answer?.reason.map { "; not settled: \($0)" } ?? ""
             return lead("The server holds \(load)\(reason)\(words(self.best, "held"))\(unsettled).", .good)
         case "at-least": return lead("The server holds \(result)\(words(self.best, "held")).", .warn)
@@ -113,23 +114,22 @@ package struct CapacityPage {
             notes: [self.broken?.reason].compactMap(\.self)
         )
         let knee = self.record.knee
-        add("knee", knee.map(self.record.text), notes: knee == nil ? [] : ["throughput by mean latency is highest"])
+        add("knee", knee.map(self.record.text), notes: [CapacityRecord.kneeWords])
         if let knee, let load = answer?.load, knee > 0, load > knee {
             add("headroom", ComparedFigure.percent(load / knee - 1), notes: ["from the knee to the capacity"])
         }
-        add("p99 at that load", self.best?.p99Seconds.map(Human.duration), notes: self.objectiveWords)
-        add("goodput at that load", self.best?.throughput.map(Human.rate))
+        let objective = self.objective.map { ["objective \($0.label)"] } ?? []
+        add("p99 at that load", self.best?.words(\.p99Seconds), notes: objective)
+        add("goodput at that load", self.best?.throughput.map(Words.rate))
         return tiles
     }
-
-    private var objectiveWords: [String] { self.objective.map { ["objective \($0.label)"] } ?? [] }
 
     /// The objective of a p99, as the line of the chart.
     private var objective: ChartObjective? {
         let thresholds = self.record.objectives.compactMap { try? Threshold.parse($0) }
         let times = thresholds.filter { $0.unit == .time && $0.field == .percentile(99) }
         return times.min { $0.limit < $1.limit }.map {
-            ChartObjective($0.limit, label: "p99 \($0.comparison.rawValue) \(Human.duration($0.limit))")
+            ChartObjective($0.limit, label: "p99 \($0.comparison.rawValue) \(Words.duration($0.limit))")
         }
     }
 
@@ -174,23 +174,23 @@ package struct CapacityPage {
     private var latency: PageSection? {
         let p99 = self.points(\.p99Seconds)
         guard !p99.isEmpty else { return nil }
-        let p50 = self.points(\.p50Seconds)
         let hue = PageFigure.Hue.acknowledged
-        let chart = PageFigure.html(caption: "Each point is a step; its shape is the verdict.") { width in
-            Curve(
-                "",
-                x: self.loadAxis,
-                y: .init("latency", unit: .duration, scaling: .log),
-                series: [
-                    .init("p99", style: ChartStyle(hue), points: p99),
-                    .init("p50", style: ChartStyle(hue, isDashed: true), points: p50, hasPoints: false),
-                ].filter { !$0.points.isEmpty },
-                rules: self.rules,
-                shapes: self.shownShapes,
-                objective: self.objective
-            ).svg(width: width)
-        }
-        return PageSection("latency", "Load and latency", html: chart)
+        let p50 = Curve.Series(
+            "p50",
+            style: ChartStyle(hue, isDashed: true),
+            points: self.points(\.p50Seconds),
+            hasPoints: false
+        )
+        let caption =
+            "Each point is a step; its shape is the verdict. Of repeated steps at one load, the line goes through the"
+            + " median, and the band goes from the least to the greatest."
+        return self.section(
+            "latency",
+            caption,
+            .init("latency", unit: .duration, scaling: .log),
+            [.init("p99", style: ChartStyle(hue), points: p99), p50].filter { !$0.points.isEmpty },
+            self.objective
+        )
     }
 
     private var goodput: PageSection? {
@@ -199,28 +199,27 @@ package struct CapacityPage {
         var series = [Curve.Series("done", style: ChartStyle(PageFigure.Hue.acknowledged), points: done)]
         if !self.isOfClients, let most = self.record.steps.map(\.load).max() {
             let all = [0, most].map { Curve.Point(x: $0, y: $0) }
-            series.append(
-                .init(
-                    "all that is offered",
-                    style: ChartStyle(PageFigure.Hue.offered, isDashed: true),
-                    points: all,
-                    hasPoints: false
-                )
-            )
+            let style = ChartStyle(PageFigure.Hue.offered, isDashed: true)
+            series.append(.init("all that is offered", style: style, points: all, hasPoints: false))
         }
-        let chart = PageFigure.html(
-            caption: self.isOfClients ? nil : "On the dashed line, all that was offered was done."
-        ) { width in
-            Curve(
-                "",
-                x: self.loadAxis,
-                y: .init("done", unit: .count("operations/s")),
-                series: series,
-                rules: self.rules,
-                shapes: self.shownShapes
-            ).svg(width: width)
+        let caption = self.isOfClients ? nil : "On the dashed line, all that was offered was done."
+        return self.section("goodput", caption, .init("done", unit: .count("operations/s")), series)
+    }
+
+    /// A figure of each step over its load.
+    private func section(
+        _ name: String,
+        _ caption: String?,
+        _ y: Curve.Axis,
+        _ series: [Curve.Series],
+        _ objective: ChartObjective? = nil
+    ) -> PageSection {
+        let (rules, shapes) = (self.rules, self.shownShapes)
+        let chart = PageFigure.html(caption: caption) { width in
+            Curve("", x: self.loadAxis, y: y, series: series, rules: rules, shapes: shapes, objective: objective)
+                .svg(width: width)
         }
-        return PageSection("goodput", "Load and goodput", html: chart)
+        return PageSection(name, "Load and \(name)", html: chart)
     }
 
     private var stepTable: PageSection? {
@@ -228,15 +227,18 @@ package struct CapacityPage {
             "step", "load", "verdict", "done", "p50", "p99", "mean", "in flight", "phase", "reason", "directory",
         ]
         var table = PageTable("The steps of the search, in their order", columns)
+        func latency(_ step: CapacityRecord.Step, _ field: KeyPath<CapacityRecord.Step, Double?>) -> PageTable.Cell? {
+            step.words(field).map { .text($0, key: step[keyPath: field]) }
+        }
         for step in self.record.steps {
             let isGood = step.verdict == "held" && step.reason == nil
             let tone: PageTone = isGood ? .good : step.verdict == "broken" ? .bad : .warn
             table.add([
                 .text(String(step.number), key: Double(step.number)),
                 .text(self.record.text(step.load), key: step.load), .text(step.verdict, tone: tone),
-                .figure(step.throughput, Human.rate), .figure(step.p50Seconds, Human.duration),
-                .figure(step.p99Seconds, Human.duration), .figure(step.meanSeconds, Human.duration),
-                .figure(step.concurrency, Human.significant), .text(step.phase), step.reason.map { .text($0) },
+                .figure(step.throughput, Words.rate), latency(step, \.p50Seconds), latency(step, \.p99Seconds),
+                latency(step, \.meanSeconds),
+                .figure(step.concurrency, Words.significant), .text(step.phase), step.reason.map { .text($0) },
                 .text(step.directory),
             ])
         }

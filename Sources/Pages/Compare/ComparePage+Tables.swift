@@ -16,8 +16,8 @@ extension ComparePage {
     }
 
     private func plot(_ figure: ComparedFigure) -> String? {
-        let sides = self.runs.histograms(figure)
-        let hue = RunLatency.all.first { $0.name == figure.name }?.hue ?? PageFigure.Hue.acknowledged
+        let sides = self.comparison.histograms(figure)
+        let hue = MetricDefinition.charted.first { $0.name == figure.name }?.hue ?? PageFigure.Hue.acknowledged
         let shade = figure.labels["qos"].flatMap { Int($0) }
         let series =
             RunPage.curve("base", ChartStyle(hue, shade: shade, isDashed: true), sides.base)
@@ -35,13 +35,11 @@ extension ComparePage {
         let columns = ["figure", "base", "new", "change", "95 % interval", "limit", "finding"]
         var table = PageTable(caption, columns)
         for figure in figures {
-            let limit = figure.gate.map {
-                PageTable.Cell.text(ComparisonText.limit($0, figure.direction), key: $0.limit)
-            }
+            let limit = figure.limitText.map { PageTable.Cell.text($0, key: figure.gate?.limit) }
             table.add([
                 .text(figure.words),
-                .figure(figure.base) { figure.text($0) },
-                .figure(figure.new) { figure.text($0) },
+                figure.base.map { .text(figure.baseText, key: $0) },
+                figure.new.map { .text(figure.newText, key: $0) },
                 figure.change.map { .text(figure.changeText, key: $0) },
                 figure.interval.map { .text(figure.intervalText, key: $0.lowerBound) },
                 hasLimit ? limit : nil,

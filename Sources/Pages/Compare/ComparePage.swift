@@ -5,14 +5,9 @@ package import Report
 /// Two sides of runs held against each other.
 package struct ComparePage {
     let comparison: Comparison
-    let runs: RunFigures
 
-    package init(_ comparison: Comparison) {
-        self.comparison = comparison
-        self.runs = RunFigures(comparison)
-    }
+    package init(_ comparison: Comparison) { self.comparison = comparison }
 
-    /// - Throws: when a template is not valid.
     package func text() throws -> String {
         var page = PageLayout(title: self.title, kind: "clamor compare", heading: self.title)
         page.facts = self.facts
@@ -22,9 +17,10 @@ package struct ComparePage {
         page.tiles = self.tiles
         page.sections = [self.judgedFigures, self.percentiles, self.others, self.runTable].compactMap(\.self)
         page.footer = [
-            "Made by clamor from the result directories of both sides. A change is new by base less 1, of means over the"
-                + " runs; its interval covers \(Human.percent(Comparison.confidence)). A figure is a regression when its"
-                + " whole interval lies beyond the limit, and chance alone would rarely do that."
+            "Made by clamor from the result directories of both sides. A change goes from the mean over the runs of base to"
+                + " that of new; from 50 % on it is a factor. Its interval covers \(Words.percent(Comparison.confidence))."
+                + " A figure is a regression when its whole interval lies beyond the limit, and chance alone would rarely"
+                + " do that."
         ]
         return try page.text()
     }
@@ -34,9 +30,9 @@ package struct ComparePage {
 
     private var remarks: [PageRemark] {
         let notes = self.comparison.notes
-        guard notes.count > Self.mostRemarks + 1 else { return notes.map { PageRemark($0) } }
+        guard notes.count > Self.mostRemarks + 1 else { return notes.map { PageRemark(text: $0) } }
         let rest = "\(notes.count - Self.mostRemarks) further notes; the table of runs has each run's verdict"
-        return notes.prefix(Self.mostRemarks).map { PageRemark($0) } + [PageRemark(rest)]
+        return notes.prefix(Self.mostRemarks).map { PageRemark(text: $0) } + [PageRemark(text: rest)]
     }
 
     /// The judged figures: regressions first, then by the size of the change.
@@ -50,11 +46,26 @@ package struct ComparePage {
     }
 
     private var title: String {
-        func side(_ runs: [ComparedRun], _ word: String) -> String {
-            let titles = RunTitle.words(runs)
-            return titles.isEmpty ? word : titles.joined(separator: " ")
+        let titles = [self.comparison.base, self.comparison.new].map(RunTitle.words)
+        let places = [self.comparison.base, self.comparison.new].map { side in
+            side.dropFirst().reduce(side[0].path.split(separator: "/")) {
+                Self.shared($0, $1.path.split(separator: "/"))
+            }
         }
-        return "\(side(self.comparison.base, "base")) and \(side(self.comparison.new, "new"))"
+        let parents = Self.shared(places[0], places[1]).count
+        let own = (0...1).map { side in
+            let words = titles[side].filter { !titles[1 - side].contains($0) }.joined(separator: " ")
+            let place = places[side].dropFirst(parents).joined(separator: "/")
+            let role = side == 0 ? "base" : "new"
+            return !words.isEmpty ? words : !place.isEmpty ? place : role
+        }
+        let common = titles[0].filter(titles[1].contains).joined(separator: " ")
+        return "\(common.isEmpty ? "" : "\(common): ")\(own[0]) and \(own[1])"
+    }
+
+    /// The folders in which both paths are.
+    private static func shared(_ path: [Substring], _ other: [Substring]) -> [Substring] {
+        Array(zip(path, other).prefix { $0 == $1 }.map(\.0))
     }
 
     private var facts: [String] {
@@ -73,10 +84,10 @@ package struct ComparePage {
         let judged = self.comparison.judged.count
         let broken = self.comparison.regressions.count
         return [
-            PageBadge("Comparison", self.comparison.state.lowercased(), tone: tone),
+            PageBadge(label: "Comparison", state: self.comparison.state.lowercased(), tone: tone),
             PageBadge(
-                "Limits",
-                judged == 0
+                label: "Limits",
+                state: judged == 0
                     ? "none judged" : broken == 0 ? "all \(judged) held" : "\(judged - broken) of \(judged) held",
                 tone: judged == 0 ? .plain : broken == 0 ? .good : isFailed ? .bad : .warn
             ),
@@ -86,16 +97,16 @@ package struct ComparePage {
     /// Six at most: each with its change, both values and the interval.
     private var tiles: [PageTile] {
         self.ordered.prefix(6).map { figure in
-            let change = figure.change == nil ? figure.text(figure.new) : figure.changeText
+            let change = figure.change == nil ? figure.newText : figure.changeText
             var tile = PageTile(SeriesName.short(figure.name, figure.labels, figure.field), value: change)
             tile.notes = [
-                .init("\(figure.text(figure.base)) → \(figure.text(figure.new))"),
+                .init("\(figure.baseText) → \(figure.newText)"),
                 .init(
                     figure.findingText(hasFailed: self.comparison.hasFailed).lowercased(),
                     tone: self.tone(figure)
                 ),
             ]
-            if figure.interval != nil { tile.worst = "95 %: \(figure.intervalText)" }
+            if figure.interval != nil { tile.worst = "95 %: \(figure.intervalText.replacing(" ×", with: "\u{A0}×"))" }
             tile.tone = figure.gate?.isBroken == true ? .bad : figure.finding == .worse ? .warn : .plain
             return tile
         }
@@ -117,13 +128,13 @@ package struct ComparePage {
         let worse = judged.filter { $0.finding == .worse && $0.gate?.isBroken != true }
         let better = judged.filter { $0.finding == .better }
         func lead(_ words: String, _ tone: PageTone) -> PageLead {
-            PageLead(words, tone: tone, evidence: (href: "#judged", text: "all judged figures"))
+            PageLead(text: words, tone: tone, evidence: (href: "#judged", text: "all judged figures"))
         }
         guard !judged.isEmpty else {
-            return PageLead("Nothing was judged: \(self.comparison.headline).", tone: .warn)
+            return PageLead(text: "Nothing was judged: \(self.comparison.headline).", tone: .warn)
         }
         if let first = broken.first {
-            let limit = first.gate.map { " beyond the limit of \(ComparisonText.limit($0, first.direction))" } ?? ""
+            let limit = first.limitText.map { " beyond the limit of \($0)" } ?? ""
             let more = broken.count > 1 ? "; \(Self.further(broken.count - 1)) regressed too" : ""
             let good = better.first.map { "; better: \(Self.change($0))" } ?? ""
             let isSure = self.comparison.hasFailed
@@ -151,10 +162,10 @@ package struct ComparePage {
     }
 
     private static func change(_ figure: ComparedFigure) -> String {
-        guard figure.finding != .missing else { return "\(figure.words) is missing in new" }
-        let values = "\(figure.text(figure.base)) → \(figure.text(figure.new))"
-        guard figure.change != nil else { return "\(figure.words) \(values)" }
-        return "\(figure.words) \(figure.changeText) (\(values))"
+        let words = SeriesName.short(figure.name, figure.labels, figure.field)
+        guard figure.finding != .missing else { return "\(words) is missing in new" }
+        let values = "\(figure.baseText) → \(figure.newText)"
+        return figure.change == nil ? "\(words) \(values)" : "\(words) \(figure.changeText) (\(values))"
     }
 
     /// How large a difference may be that was not found.
@@ -163,7 +174,8 @@ package struct ComparePage {
             figure.interval.map { (figure, max(abs($0.lowerBound), abs($0.upperBound))) }
         }.max { $0.1 < $1.1 }
         guard let (figure, width) = widest, width > 0 else { return "" }
-        return "; the noise could hide up to \(Human.percent(width)) of \(figure.words)"
+        return
+            "; the noise could hide up to \(Words.percent(width)) of \(SeriesName.short(figure.name, figure.labels, figure.field))"
     }
 
     /// Whether no regression beyond a limit could be hidden in an interval.
@@ -208,10 +220,12 @@ package struct ComparePage {
 
     private func row(_ figure: ComparedFigure) -> DotRows.Row? {
         guard let base = figure.base, base > 0, let change = figure.change, change.isFinite else { return nil }
-        let values = self.runs.values(figure)
-        func dots(_ values: [Double?], _ runs: [ComparedRun], _ kind: Int) -> [DotRows.Dot] {
-            zip(values, runs).compactMap { value, run in
-                value.map { DotRows.Dot($0 / base - 1, kind: kind, text: "\(run.path): \(figure.text($0))") }
+        let values = self.comparison.values(figure)
+        let runs = self.comparison.base + self.comparison.new
+        let dots = zip(runs.indices, values.base + values.new).compactMap { run, value in
+            value.map { value in
+                let text = "\(runs[run].path): \(self.comparison.text(figure, run: run))"
+                return DotRows.Dot(value / base - 1, kind: run < values.base.count ? 0 : 1, text: text)
             }
         }
         let verdict: String? =
@@ -228,16 +242,14 @@ package struct ComparePage {
         }
         return DotRows.Row(
             figure.words,
-            dots: dots(values.base, self.comparison.base, 0) + dots(values.new, self.comparison.new, 1),
+            dots: dots,
             bar: bar,
             note: "\(figure.changeText) \(figure.findingText(hasFailed: self.comparison.hasFailed))"
         )
     }
 }
 
-extension ComparedFigure {
+extension SeriesFigure {
     /// `publish_ack_duration QoS 1 p99`.
-    var words: String {
-        SeriesName.words(self.name, self.labels, self.field)
-    }
+    var words: String { SeriesName.words(self.name, self.labels, self.field) }
 }

@@ -55,8 +55,8 @@ package struct PageData {
                 guard !part.isEmpty else { return "null" }
                 // Joined intervals have the mean of a rate, and the highest value of other series.
                 let value = series.unit == "/s" ? part.reduce(0, +) / Double(part.count) : part.max() ?? .nan
-                // Histograms have three significant digits.
-                return Self.number(value, digits: series.unit == "s" ? 3 : 4)
+                // Histograms have three significant digits, and ticks of CPU time are hundredths.
+                return Self.number(value, digits: ["s", "%"].contains(series.unit) ? 3 : 4)
             }
             return "{\"panel\":\(Self.string(series.panel)),\"name\":\(Self.string(series.name)),"
                 + "\"unit\":\(Self.string(series.unit)),\"style\":\(Self.string(series.style.classes)),"

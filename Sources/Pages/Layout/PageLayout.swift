@@ -2,11 +2,13 @@ import Mustache
 
 /// The frame that every page has: badges, one sentence, tiles, sections.
 package struct PageLayout {
-    /// Of the window.
+    /// The title of the window.
     package var title: String
     /// The command that made the results, such as `clamor run`.
     package var kind: String
     package var heading: String
+    /// The load of a run in one line.
+    package var load: String?
     /// Server, tags, date.
     package var facts: [String] = []
     package var badges: [PageBadge] = []
@@ -16,12 +18,13 @@ package struct PageLayout {
     package var tiles: [PageTile] = []
     package var sections: [PageSection] = []
     package var footer: [String] = []
-    /// For the script; see ``PageData``.
+    /// The figures for the script; see ``PageData``.
     package var data: String?
+    /// The head as Markdown, to be copied.
+    package var markdown: String?
     /// Whether the page is of a running run, and follows it.
     package var isLive = false
 
-    /// The whole page.
     package func text() throws -> String { try self.render("layout") }
 
     /// Its header and its content, to replace those of the page that a browser shows.
@@ -54,7 +57,9 @@ package struct PageLayout {
             "isLive": self.isLive,
         ]
         context["lead"] = self.lead?.context
+        context["load"] = self.load
         context["data"] = self.data
+        context["markdown"] = self.isLive ? nil : self.markdown
         return context
     }
 }
@@ -79,12 +84,6 @@ package struct PageBadge {
     package var state: String
     package var tone: PageTone
 
-    package init(_ label: String, _ state: String, tone: PageTone) {
-        self.label = label
-        self.state = state
-        self.tone = tone
-    }
-
     var context: [String: Any] {
         ["label": self.label, "state": self.state, "tone": self.tone.rawValue, "sign": self.tone.sign]
     }
@@ -97,34 +96,19 @@ package struct PageLead {
     /// The anchor and the words of the link.
     package var evidence: (href: String, text: String)?
 
-    package init(_ text: String, tone: PageTone, evidence: (href: String, text: String)? = nil) {
-        self.text = text
-        self.tone = tone
-        self.evidence = evidence
-    }
-
     var context: [String: Any] {
-        var context: [String: Any] = ["text": self.text, "tone": self.tone.rawValue]
-        context["href"] = self.evidence?.href
-        context["link"] = self.evidence?.text
-        return context
+        ["text": self.text, "tone": self.tone.rawValue, "href": self.evidence?.href, "link": self.evidence?.text]
+            .compactMapValues(\.self)
     }
 }
 
 package struct PageRemark {
     package var text: String
-    /// For programs and searches.
+    /// The code for programs and searches.
     package var code: String?
 
-    package init(_ text: String, code: String? = nil) {
-        self.text = text
-        self.code = code
-    }
-
     var context: [String: Any] {
-        var context: [String: Any] = ["text": self.text]
-        context["code"] = self.code
-        return context
+        ["text": self.text, "code": self.code].compactMapValues(\.self)
     }
 }
 
@@ -157,6 +141,12 @@ package struct PageTile {
         self.unit = unit
     }
 
+    /// Its values under their names.
+    var figures: [[String]] {
+        let value = self.value.map { [[self.label, [$0, self.unit].compactMap(\.self).joined(separator: " ")]] } ?? []
+        return value + self.rows.map { ["\(self.label) \($0.name)", $0.value] }
+    }
+
     var context: [String: Any] {
         var context: [String: Any] = [
             "label": self.label, "tone": self.tone.rawValue, "hasRows": !self.rows.isEmpty,
@@ -182,19 +172,15 @@ package struct PageSection {
     package var title: String
     /// The content in a few words, beside the title of a folded section.
     package var summary: String?
-    package var tone: PageTone
-    package var isFolded: Bool
-    package var isOpen: Bool
+    package var tone = PageTone.plain
+    package var isFolded = false
+    package var isOpen = true
     package var html: String
 
     /// A section that cannot be folded.
     package init(_ id: String, _ title: String, html: String) {
         self.id = id
         self.title = title
-        self.summary = nil
-        self.tone = .plain
-        self.isFolded = false
-        self.isOpen = true
         self.html = html
     }
 
@@ -207,13 +193,11 @@ package struct PageSection {
         isOpen: Bool = false,
         html: String
     ) {
-        self.id = id
-        self.title = title
+        self.init(id, title, html: html)
         self.summary = summary
         self.tone = tone
         self.isFolded = true
         self.isOpen = isOpen
-        self.html = html
     }
 
     var context: [String: Any] {

@@ -24,13 +24,13 @@ package struct PageTable {
         }
 
         package static func count(_ value: UInt64?) -> Cell? {
-            value.map { Cell(html: Human.count($0), key: Double($0)) }
+            value.map { Cell(html: Words.count($0), key: Double($0)) }
         }
 
         /// Figures of a duration; one of too few samples is a dash.
         static func durations(_ metric: Metric, _ fields: [KeyPath<DurationReading, Double>]) -> [Cell?] {
             zip(fields, Report.Cell.durations(metric, fields)).map { field, text in
-                text.flatMap { $0 == Human.unknown ? nil : .text($0, key: metric.duration?[keyPath: field]) }
+                text.flatMap { $0 == Words.unknown ? nil : .text($0, key: metric.duration?[keyPath: field]) }
             }
         }
     }
@@ -93,7 +93,7 @@ package struct PageTable {
         if let tone = cell?.tone, tone != .plain { classes.append(tone.rawValue) }
         var attributes = classes.isEmpty ? "" : " class=\"\(classes.joined(separator: " "))\""
         if self.isSortable, let key = cell?.key { attributes += " data-v=\"\(PageData.number(key, digits: 15))\"" }
-        let html = cell?.html ?? Human.unknown
+        let html = cell?.html ?? Words.unknown
         return column == 0 ? "<th scope=\"row\"\(attributes)>\(html)</th>" : "<td\(attributes)>\(html)</td>"
     }
 }

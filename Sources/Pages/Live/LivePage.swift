@@ -15,21 +15,17 @@ package struct LivePage {
     }
 
     /// The whole page, which follows the run by events.
-    ///
-    /// - Throws: when a template is not valid.
     package func text() throws -> String { try self.layout.text() }
 
     /// Header and content, for the event `state`.
-    ///
-    /// - Throws: when a template is not valid.
     package func body() throws -> String { try self.layout.body() }
 
     private var layout: PageLayout {
         var page = RunPage(self.run.record, timeline: self.run.timeline).layout
         page.isLive = true
         page.badges = self.badges
-        page.lead = PageLead(self.words, tone: self.isCalm ? .plain : .warn)
-        page.remarks = self.run.standing.verdict.reasons.map { PageRemark($0.text, code: $0.code) }
+        page.lead = PageLead(text: self.words, tone: self.isCalm ? .plain : .warn)
+        page.remarks = self.run.standing.verdict.reasons.map { PageRemark(text: $0.text, code: $0.code) }
         page.data = nil
         page.footer = [
             "The run is in progress. The page follows it second by second, and becomes its report when it has ended."
@@ -40,13 +36,14 @@ package struct LivePage {
 
     private var badges: [PageBadge] {
         let state = self.run.standing.verdict.state
-        var badges = [PageBadge("Run", self.phase, tone: .plain)]
-        badges.append(PageBadge("Measurement so far", state.rawValue, tone: state == .valid ? .good : .warn))
+        var badges = [PageBadge(label: "Run", state: self.phase, tone: .plain)]
+        let measured = state == .valid ? PageTone.good : .warn
+        badges.append(PageBadge(label: "Measurement so far", state: state.rawValue, tone: measured))
         let results = self.run.standing.thresholds
         if !results.isEmpty {
             let met = results.count(where: \.ok)
             let tone = met == results.count ? PageTone.good : .warn
-            badges.append(PageBadge("Objectives so far", "\(met) of \(results.count) met", tone: tone))
+            badges.append(PageBadge(label: "Objectives so far", state: "\(met) of \(results.count) met", tone: tone))
         }
         return badges
     }

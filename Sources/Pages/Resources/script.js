@@ -130,6 +130,10 @@
       ? navigator.clipboard.writeText(text).catch(byHand) : byHand();
   };
 
+  const told = (button, text, action) => button.addEventListener("click", () => {
+    Promise.resolve().then(action).then((done) => { button.textContent = done; }, () => { button.textContent = "Not allowed"; })
+      .then(() => setTimeout(() => { button.textContent = text; }, 1500));
+  });
   const shownChart = (box) => find("svg.chart", box).find((svg) => svg.getClientRects().length > 0);
   for (const box of find(".chart-box")) {
     const tools = make("div", { class: "tools" });
@@ -157,19 +161,38 @@
       }
     }
     const copy = make("button", { type: "button", title: "Copy this chart as SVG" }, "Copy SVG");
-    copy.addEventListener("click", () => {
-      const svg = shownChart(box);
-      if (!svg) return;
-      copyText(standalone(svg)).then(() => { copy.textContent = "Copied"; }, () => { copy.textContent = "Not allowed"; })
-        .then(() => setTimeout(() => { copy.textContent = "Copy SVG"; }, 1500));
-    });
+    told(copy, "Copy SVG", () => copyText(standalone(shownChart(box))).then(() => "Copied"));
     tools.append(copy);
     box.append(tools);
   }
 
+  // The head as Markdown, and the charts of the strip below each other as one picture
+
+  const strip = document.getElementById("strip"), markdown = document.getElementById("markdown");
+  const copies = make("div", { class: "copies" });
+  const offer = (text, action) => {
+    const button = copies.appendChild(make("button", { type: "button" }, text));
+    told(button, text, action);
+  };
+  if (markdown) offer("Copy as Markdown", () => copyText(markdown.content.textContent).then(() => "Copied"));
+  if (markdown && strip) offer("Save as SVG", () => {
+    let height = 0;
+    const shown = find(".chart-box", strip).map(shownChart).filter((svg) => svg);
+    const charts = shown.map((svg) => {
+      height += Number(svg.getAttribute("height"));
+      return standalone(svg).replace("<svg ", '<svg y="' + (height - svg.getAttribute("height")) + '" ');
+    });
+    const size = 'width="' + shown[0].getAttribute("width") + '" height="' + height + '"';
+    const picture = '<svg xmlns="http://www.w3.org/2000/svg" ' + size + ">" + charts.join("") + "</svg>";
+    const href = URL.createObjectURL(new Blob([picture], { type: "image/svg+xml" }));
+    make("a", { download: "clamor-run.svg", href: href }).click();
+    return "Saved";
+  });
+  find("header.page .badges").forEach((badges) => badges.append(copies));
+
   // One cursor and one zoom
 
-  const strip = document.getElementById("strip"), source = document.getElementById("data");
+  const source = document.getElementById("data");
   if (!strip || !source) return;
   const data = JSON.parse(source.textContent), count = data.begin.length;
   const panels = find('svg[data-chart="time"], svg[data-chart="heat"]', strip).map((svg) => {

@@ -8,15 +8,16 @@ struct RunCourse {
     let timeline: Timeline
     /// The end of the connect phase.
     let loadBegin: Double
-    /// The start of each interval.
     let begins: [Double]
     let lengths: [Double]
     let isMeasured: [Bool]
-    /// Without connect and drain.
+    /// Whether an interval is load, not connect or drain.
     let isLoad: [Bool]
     /// The stage of each interval, or its phase.
     let stages: [String]
     let bands: [TimeFrame.Band]
+    /// The median.
+    private let usualLength: Double
 
     init(_ record: RunRecord, _ timeline: Timeline) {
         self.timeline = timeline
@@ -42,6 +43,7 @@ struct RunCourse {
         }
         self.begins = begins
         self.lengths = lengths
+        self.usualLength = lengths.sorted().dropFirst(lengths.count / 2).first ?? 1
         let own = zip(begins, lengths).map { begin, length in
             stages.last { $0.start <= begin + length / 2 }
         }
@@ -59,7 +61,12 @@ struct RunCourse {
 
     /// The load, with all of the connect phase where something happened in it.
     func frame(marks: [TimeFrame.Mark]) -> TimeFrame {
-        var frame = TimeFrame(begins: self.begins, lengths: self.lengths, bands: self.bands, marks: marks)
+        // A part of a second with which the load ends is marked as one.
+        let parts = self.begins.indices.filter { self.isEnd($0) && self.lengths[$0] >= TimelineInterval.shortestRated }
+            .map {
+                TimeFrame.Band("", begin: self.begins[$0], end: self.begins[$0] + self.lengths[$0], isHatched: true)
+            }
+        var frame = TimeFrame(begins: self.begins, lengths: self.lengths, bands: self.bands + parts, marks: marks)
         let first = zip(self.begins, self.lengths).first { $0 + $1 > self.loadBegin }?.0
         let end = (self.begins.last ?? 0) + (self.lengths.last ?? 0)
         guard let first, first < end, !marks.contains(where: { $0.second < first }) else { return frame }
@@ -74,26 +81,37 @@ struct RunCourse {
         return place.map { self.begins[$0] } ?? Double(second)
     }
 
-    func columns(_ names: [String], where isWanted: (Labels) -> Bool = { _ in true }) -> [Timeline.Column] {
-        self.timeline.columns.filter { names.contains($0.name) && isWanted($0.labels) }
+    func columns(_ kinds: [MetricDefinition], where isWanted: (Labels) -> Bool = { _ in true }) -> [Timeline.Column] {
+        self.timeline.columns.filter { $0.isOf(kinds) && isWanted($0.labels) }
     }
 
     /// Increases of counters per second, added up; nothing without a column.
     ///
     /// `isRare`: events that no chart leaves out, such as errors; a part of a second has no more of them than occurred.
-    func rate(_ names: [String], isRare: Bool = false, where isWanted: (Labels) -> Bool = { _ in true }) -> [Double]? {
-        self.sum(self.columns(names, where: isWanted)).map { sums in
+    func rate(
+        _ kinds: [MetricDefinition],
+        isRare: Bool = false,
+        where isWanted: (Labels) -> Bool = { _ in true }
+    ) -> [Double]? {
+        self.sum(self.columns(kinds, where: isWanted)).map { sums in
             let rates = zip(sums, self.timeline.lengths).map { $1 > 0 ? $0 / (isRare ? max($1, 1) : $1) : .nan }
             return isRare ? rates : self.trimmed(rates)
         }
     }
 
-    /// Without a short part of a second at the end of the load or beside it: its few events look like a fall or a jump.
+    /// Without parts of a second that are too short for a rate: their few events look like a fall or a jump.
     func trimmed(_ values: [Double]) -> [Double] {
-        zip(values.indices, self.timeline.lengths).map { place, length in
-            let goesOn = self.isLoad[place] && place + 1 < self.isLoad.count && self.isLoad[place + 1]
-            return length < 0.5 && !goesOn ? .nan : values[place]
-        }
+        zip(values, self.timeline.lengths).map { $1 < TimelineInterval.shortestRated ? .nan : $0 }
+    }
+
+    /// Whether an interval is a part of a second with which the load ends.
+    private func isEnd(_ place: Int) -> Bool {
+        self.isLoad[place] && !self.isWhole(place) && !(place + 1 < self.isLoad.count && self.isLoad[place + 1])
+    }
+
+    /// Levels without that of a part of a second at the end of the load, with which every client goes.
+    func withoutEnd(_ values: [Double]) -> [Double] {
+        values.indices.map { self.isEnd($0) ? .nan : values[$0] }
     }
 
     /// Values added up; nothing without a column.
@@ -132,11 +150,12 @@ struct RunCourse {
         return worst.map { (place: $0.offset, value: $0.element) }
     }
 
-    /// Without the intervals that are parts of a second.
+    /// The values without the intervals that are parts of a second.
     func whole(_ values: [Double]) -> [Double] {
-        let usual = self.lengths.sorted().dropFirst(self.lengths.count / 2).first ?? 1
-        return zip(values, self.lengths).map { $1 > 0.9 * usual ? $0 : .nan }
+        values.indices.map { self.isWhole($0) ? values[$0] : .nan }
     }
+
+    private func isWhole(_ place: Int) -> Bool { self.lengths[place] > 0.9 * self.usualLength }
 
     /// The time of an interval in words: `at 24 s`.
     func time(_ place: Int) -> String { "at \(Self.words(self.begins[place]))" }

@@ -2,45 +2,18 @@ import Charts
 import Measurement
 import Report
 
-/// A kind of latency that pages show, and the metrics that it is made of.
-struct RunLatency {
-    enum Role {
-        /// From due to the answer.
-        case answer
-        /// From due to the receiver.
-        case delivery
-        case connect
-    }
-
-    var name: String
-    var role: Role
-    /// In a heading.
-    var words: String
-    /// The same from the write.
-    var service: String?
-
-    /// The first of a role that a run has is its main latency.
-    static let all = [
-        RunLatency(name: "publish_ack_duration", role: .answer, words: "ack", service: "publish_service_duration"),
-        RunLatency(name: "iq_duration", role: .answer, words: "iq", service: "iq_service_duration"),
-        RunLatency(name: "sm_ack_duration", role: .answer, words: "stream ack", service: nil),
-        RunLatency(name: "delivery_duration", role: .delivery, words: "delivery", service: "message_duration"),
-        RunLatency(name: "request_duration", role: .delivery, words: "request", service: nil),
-        RunLatency(name: "muc_fanout_duration", role: .delivery, words: "room", service: nil),
-        RunLatency(name: "presence_fanout_duration", role: .delivery, words: "presence", service: nil),
-        RunLatency(name: "connect_duration", role: .connect, words: "connect", service: nil),
-    ]
+extension MetricDefinition {
+    /// The latencies that pages have charts of; the first of a role that a run has is its main one.
+    static let charted = all(.answer) + all(.delivery) + [.connect]
 
     /// Whether a series is one of its own: not the middle of a flow, not a part of a connect.
-    static func isWhole(_ labels: Labels) -> Bool {
-        labels["leg"] != "pubrec" && (labels["phase"] ?? "total") == "total" && labels[Labels.stage] == nil
-    }
+    static func isWhole(_ labels: Labels) -> Bool { labels.isWhole() && labels[Labels.stage] == nil }
 
     var hue: Int {
         switch self.role {
-        case .answer: PageFigure.Hue.acknowledged
         case .delivery: PageFigure.Hue.delivered
         case .connect: PageFigure.Hue.connections
+        default: PageFigure.Hue.acknowledged
         }
     }
 
@@ -52,36 +25,30 @@ struct RunLatency {
 }
 
 extension RunPage {
-    /// The series of a metric, of the whole run.
-    func series(_ name: String) -> [Metric] {
-        self.whole.metrics.filter { $0.name == name && RunLatency.isWhole($0.labels) }
+    func series(_ metric: MetricDefinition) -> [Metric] {
+        self.whole.metrics.filter { $0.isOf(metric) && MetricDefinition.isWhole($0.labels) }
             .sorted { $0.labels < $1.labels }
     }
 
-    func main(_ role: RunLatency.Role) -> RunLatency? {
-        RunLatency.all.first { latency in
-            latency.role == role && self.series(latency.name).contains { $0.duration != nil }
+    func main(_ role: MetricDefinition.Role) -> MetricDefinition? {
+        MetricDefinition.charted.first { latency in
+            latency.role == role && self.series(latency).contains { $0.duration != nil }
         }
     }
 
     /// Sums over all series of a counter; `nil` if the run has none.
-    func total(_ names: [String], where isWanted: (Labels) -> Bool = { _ in true }) -> Double? {
-        let values = self.whole.metrics.filter { names.contains($0.name) && isWanted($0.labels) }
-            .compactMap { $0.counter?.value }
-        return values.isEmpty ? nil : values.reduce(0, +)
+    func total(_ kinds: [MetricDefinition], where isWanted: (Labels) -> Bool = { _ in true }) -> Double? {
+        self.whole.metrics.counters(kinds, where: isWanted).sum { $0.value }
     }
 
-    func rate(_ names: [String], where isWanted: (Labels) -> Bool = { _ in true }) -> Double? {
-        let values = self.whole.metrics.filter { names.contains($0.name) && isWanted($0.labels) }
-            .compactMap { $0.counter?.rate }
-        return values.isEmpty ? nil : values.reduce(0, +)
+    func rate(_ kinds: [MetricDefinition], where isWanted: (Labels) -> Bool = { _ in true }) -> Double? {
+        self.whole.metrics.counters(kinds, where: isWanted).sum { $0.rate }
     }
 
     /// The thresholds of a metric, with what is left of them beside its name.
-    func objectives(_ names: [String]) -> [Objective] {
+    func objectives(_ metrics: [MetricDefinition]) -> [Objective] {
         self.record.thresholds.compactMap { result in
-            guard let threshold = try? Threshold.parse(result.expression), names.contains(threshold.name)
-            else { return nil }
+            guard let threshold = try? Threshold.parse(result.expression), threshold.isOf(metrics) else { return nil }
             return Objective(threshold: threshold, result: result)
         }
     }
@@ -102,7 +69,9 @@ struct Objective {
         return ([String(rest.drop { $0 == " " })] + labels).joined(separator: ", ")
     }
 
-    /// As a line of a chart of durations.
+    /// `lost == 0`: with the metric in words.
+    var fullWords: String { "\(MetricDefinition.named(self.threshold.name).title) \(self.words)" }
+
     var line: ChartObjective? {
         guard self.threshold.unit == .time else { return nil }
         return ChartObjective(self.threshold.limit, label: self.words)
@@ -137,8 +106,7 @@ enum SeriesName {
 
     /// The same in few words, for a tile: `ack QoS 1 p99`.
     static func short(_ name: String, _ labels: Labels, _ field: Threshold.Field) -> String {
-        let latency = RunLatency.all.first { $0.name == name }
-        return self.words(latency?.words ?? name.replacing("_", with: " "), labels, field)
+        self.words(MetricDefinition.named(name).title, labels, field)
     }
 
     /// `sensors QoS 1`; PUBACK goes without saying.

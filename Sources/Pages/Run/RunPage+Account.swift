@@ -7,26 +7,27 @@ extension RunPage {
     var keyFigures: PageSection? {
         guard let findings = self.record.findings else { return nil }
         var facts: [(name: String, value: String)] = []
-        func point(_ point: FindingPoint, _ text: (Double) -> String) -> String {
+        func point(_ point: FindingPoint, _ text: String? = nil) -> String {
             let time = RunCourse.words(Double(point.second))
-            return ([text(point.value), "at \(time)", point.stage.map { "in \($0)" }].compactMap(\.self))
+            return [text ?? point.text, "at \(time)", point.stage.map { "in \($0)" }].compactMap(\.self)
                 .joined(separator: " ")
         }
         if let second = findings.steadySecond { facts.append(("steady from", RunCourse.words(Double(second)))) }
-        if let sums = self.record.books.deliveries {
-            facts.append(("delivered of expected", "\(Human.count(sums.received)) of \(Human.count(sums.expected))"))
+        if let sums = self.record.books.deliveries, self.total([.deliveryExpected]) == nil {
+            facts.append(("delivered of expected", "\(Words.count(sums.received)) of \(Words.count(sums.expected))"))
         }
-        if let peak = findings.peakInFlight { facts.append(("most in flight", point(peak, Human.number))) }
-        if let slope = findings.backlogGrowth { facts.append(("backlog grows by", Human.rate(slope))) }
-        if let worst = findings.worstSecond { facts.append(("worst second, p99", point(worst, Human.duration))) }
+        if let peak = findings.peakInFlight { facts.append(("most in flight", point(peak, Words.number(peak.value)))) }
+        if let slope = findings.backlogGrowth { facts.append(("backlog grows by", Words.rate(slope))) }
+        // The tile of a latency has its worst second.
+        if let worst = findings.worstSecond, self.main(.answer) ?? self.main(.delivery) == nil {
+            facts.append(("worst second, p99", point(worst)))
+        }
         if let silence = findings.longestSilence, silence.value > 0 {
-            facts.append(("longest silence", point(silence, Human.duration)))
+            facts.append(("longest silence", point(silence)))
         }
         if let share = findings.withinObjective { facts.append(("seconds within the objective", Self.share(share))) }
-        if let headroom = findings.headroom {
-            facts.append(("generator could offer about", "\(Human.significant(headroom)) ×"))
-        }
-        if let error = findings.clockErrorSeconds { facts.append(("clocks agree to", "±\(Human.duration(error))")) }
+        if let words = findings.headroomWords { facts.append(("generator", words)) }
+        if let error = findings.clockErrorSeconds { facts.append(("clocks agree to", "±\(Words.duration(error))")) }
         for (version, count) in (self.record.tlsVersions ?? [:]).sorted(by: { $0.key < $1.key }) {
             facts.append((version, Words.count(count, "connection")))
         }
@@ -34,11 +35,11 @@ extension RunPage {
         return PageSection("figures", "Key figures", html: PageFigure.facts(facts))
     }
 
-    /// Never rounded to all or none.
+    /// The share as a text; it is never rounded to all or none.
     private static func share(_ share: Double) -> String {
-        guard share > 0, share < 1, share > 0.9995 || share < 0.0005 else { return Human.percent(share) }
+        guard share > 0, share < 1, share > 0.9995 || share < 0.0005 else { return Words.percent(share) }
         for digits in 2...6 {
-            let text = Human.fixed(share * 100, digits: digits)
+            let text = Words.fixed(share * 100, digits: digits)
             if !text.hasPrefix("100"), text.contains(where: { ("1"..."9").contains($0) }) { return "\(text) %" }
         }
         return share > 0.5 ? "under 100 %" : "over 0 %"
@@ -53,7 +54,7 @@ extension RunPage {
         )
         for result in results {
             table.add([
-                .markup("<code>\(escapedMarkup(result.expression))</code>"),
+                .markup("<code>\(escapedMarkup(result.expression).replacing("_", with: "_<wbr>"))</code>"),
                 .text(([result.valueText] + [result.remedy].compactMap(\.self)).joined(separator: ": ")),
                 .text(Self.word(result.state), tone: result.ok ? .good : .bad),
             ])
@@ -82,7 +83,7 @@ extension RunPage {
     }
 
     var errors: PageSection? {
-        let errors = self.record.errors.sorted { ($1.count, $0.kind) < ($0.count, $1.kind) }
+        let errors = self.record.errors.mostFrequentFirst
         guard !errors.isEmpty else { return nil }
         var table = PageTable(
             "Errors by kind, each with its first example",
@@ -99,7 +100,7 @@ extension RunPage {
         return PageSection(
             folded: "errors",
             "Errors",
-            summary: "\(Human.count(count)), most: \(errors[0].kind)",
+            summary: "\(Words.count(count)), most: \(errors[0].kind)",
             tone: .warn,
             isOpen: true,
             html: table.html
@@ -127,25 +128,25 @@ extension RunPage {
             }
             examples += (ledger.examples ?? []).filter { $0.finding != .lost }
         }
-        for (name, finding) in [
-            ("delivery_duplicated", LedgerExample.Finding.duplicated), ("delivery_reordered", .reordered),
-        ] {
-            guard let count = self.total([name]), count > 0 else { continue }
+        let findings: [(MetricDefinition, LedgerExample.Finding)] = [
+            (.deliveryDuplicated, .duplicated), (.deliveryReordered, .reordered),
+        ]
+        for (kind, finding) in findings {
+            guard let count = self.total([kind]), count > 0 else { continue }
             let example = examples.first { $0.finding == finding }
-            table.add([.text(finding.rawValue), nil, example?.words.map { .text($0) }, .figure(count, Human.number)])
+            table.add([.text(finding.rawValue), nil, example?.words.map { .text($0) }, .figure(count, Words.number)])
         }
         guard !table.isEmpty else { return nil }
         return PageSection(
             folded: "losses",
             "Losses, duplicates and order",
-            summary: "\(Human.count(lost)) lost",
+            summary: "\(Words.count(lost)) lost",
             tone: lost > 0 ? .bad : .plain,
             isOpen: true,
             html: table.html
         )
     }
 
-    /// The equations of each book.
     var books: PageSection? {
         let books = self.record.books
         guard !books.isEmpty else { return nil }
@@ -176,32 +177,37 @@ extension RunPage {
     var slowest: PageSection? {
         let slowest = self.record.slowest ?? []
         guard let first = slowest.first else { return nil }
-        var table = PageTable(
-            "The \(slowest.count) slowest messages; times are seconds from the start of the run",
-            [
-                "client", "receiver", "group", "stream", "metric", "QoS", "latency", "due", "written", "acknowledged",
-                "received", "loop lag",
-            ],
-            words: 5
+        let shown = slowest.prefix(Self.slowestShown)
+        let rest = slowest.dropFirst(Self.slowestShown)
+        let caption = "The \(shown.count) slowest messages; times are seconds from the start of the run"
+        let more = PageFigure.folded("\(rest.count) more", html: self.table(rest, "The next slowest messages"))
+        return PageSection(
+            folded: "slowest",
+            "Slowest messages",
+            summary: [Words.duration(first.seconds), first.client.map { "of \($0)" }].compactMap(\.self)
+                .joined(separator: " "),
+            html: "<div class=\"wrapped\">\n\(self.table(shown, caption) + (rest.isEmpty ? "" : more))</div>\n"
         )
+    }
+
+    private static let slowestShown = 10
+
+    private func table(_ slowest: ArraySlice<SlowMessage>, _ caption: String) -> String {
+        let columns = ["client", "receiver", "group", "stream", "metric", "QoS", "latency", "due", "written"]
+        var table = PageTable(caption, columns + ["acknowledged", "received", "loop lag"], words: 5)
         func time(_ value: Double?) -> PageTable.Cell? {
-            value.map { .text("\(Human.fixed($0, digits: 3)) s", key: $0) }
+            value.map { .text("\(Words.fixed($0, digits: 3)) s", key: $0) }
         }
         for message in slowest {
             table.add([
                 message.client.map { .text($0) }, message.receiver.map { .text($0) }, message.group.map { .text($0) },
-                message.stream.map { .text($0) }, .text(message.metric), message.qos.map { .text(String($0)) },
-                .figure(message.seconds, Human.duration), time(message.due), time(message.written),
-                time(message.acknowledged), time(message.received), .figure(message.loopLag, Human.duration),
+                message.stream.map { .text($0) }, .text(MetricDefinition.named(message.metric).title),
+                message.qos.map { .text(String($0)) }, .figure(message.seconds, Words.duration), time(message.due),
+                time(message.written), time(message.acknowledged), time(message.received),
+                .figure(message.loopLag, Words.duration),
             ])
         }
-        return PageSection(
-            folded: "slowest",
-            "Slowest messages",
-            summary: [Human.duration(first.seconds), first.client.map { "of \($0)" }].compactMap(\.self)
-                .joined(separator: " "),
-            html: table.html
-        )
+        return table.html
     }
 
     var notes: PageSection? {

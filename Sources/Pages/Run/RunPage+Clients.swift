@@ -14,11 +14,11 @@ extension RunPage {
             words: 2
         )
         for (latency, rate, hue) in [
-            (RunLatency.all.filter { $0.role == .answer }, Counters.acknowledged, PageFigure.Hue.acknowledged),
-            (RunLatency.all.filter { $0.role == .delivery }, Counters.delivered, PageFigure.Hue.delivered),
+            (MetricDefinition.all(.answer), Counters.acknowledged, PageFigure.Hue.acknowledged),
+            (MetricDefinition.all(.delivery), Counters.delivered, PageFigure.Hue.delivered),
         ] {
             for kind in latency {
-                for metric in self.series(kind.name) { table.add(self.row(kind, metric, rate, hue)) }
+                for metric in self.series(kind) { table.add(self.row(kind, metric, rate, hue)) }
             }
         }
         let groups = self.record.groups ?? []
@@ -34,26 +34,31 @@ extension RunPage {
         )
     }
 
-    private func row(_ kind: RunLatency, _ metric: Metric, _ counters: [String], _ hue: Int) -> [PageTable.Cell?] {
+    private func row(
+        _ kind: MetricDefinition,
+        _ metric: Metric,
+        _ counters: [MetricDefinition],
+        _ hue: Int
+    ) -> [PageTable.Cell?] {
         // The counters of this series; a delivery's sender is no label of what was received.
         let wanted = metric.labels.removing("leg").removing("from").removing("receiver").removing("request")
-        func rate(_ names: [String]) -> Double? {
-            self.rate(names) { $0.contains(wanted) && $0[Labels.stage] == nil }
+        func rate(_ kinds: [MetricDefinition]) -> Double? {
+            self.rate(kinds) { $0.contains(wanted) && $0[Labels.stage] == nil }
         }
         let isAnswer = kind.role == .answer
         let course = self.course.rate(counters) { $0.contains(wanted) }
-        let column = self.course.columns([kind.name]) { $0 == metric.labels }.first
+        let column = self.course.columns([kind]) { $0 == metric.labels }.first
         let name = SeriesName.text(metric.labels)
         return [
-            .text(name.isEmpty ? "all" : name), .text(kind.words),
-            isAnswer ? .figure(rate(Counters.offered), Human.number) : nil,
-            isAnswer ? .figure(rate(Counters.acknowledged), Human.number) : nil,
-            isAnswer ? nil : .figure(rate(Counters.delivered), Human.number),
+            .text(name.isEmpty ? "all" : name), .text(kind.title),
+            isAnswer ? .figure(rate(Counters.offered), Words.number) : nil,
+            isAnswer ? .figure(rate(Counters.acknowledged), Words.number) : nil,
+            isAnswer ? nil : .figure(rate(Counters.delivered), Words.number),
         ]
             + PageTable.Cell.durations(metric, [\.p50, \.p99, \.max])
             + [
-                course.flatMap { self.spark("\(name) rate", hue, $0, .lowest, width: 110) }.map { .markup($0) },
-                column.flatMap { self.spark("\(name) p99", kind.hue, $0.p99, .highest, width: 110) }.map {
+                course.flatMap { self.spark("\(name) rate", hue, $0, .lowest, width: 72) }.map { .markup($0) },
+                column.flatMap { self.spark("\(name) p99", kind.hue, $0.p99, .highest, width: 72) }.map {
                     .markup($0)
                 },
             ]
@@ -66,8 +71,8 @@ extension RunPage {
         for group in groups {
             let isDown = group.up.map { $0 < group.clients } ?? false
             table.add([
-                .text(group.name), .text(group.protocolName), .figure(Double(group.clients), Human.number),
-                group.up.map { .text(Human.count(UInt64(max($0, 0))), key: Double($0), tone: isDown ? .bad : .plain) },
+                .text(group.name), .text(group.protocolName), .figure(Double(group.clients), Words.number),
+                group.up.map { .text(Words.count(UInt64(max($0, 0))), key: Double($0), tone: isDown ? .bad : .plain) },
             ])
         }
         return table.html
@@ -85,14 +90,15 @@ extension RunPage {
         for segment in self.segments {
             let page = RunPage(segment.record, timeline: segment.timeline)
             let latency = page.main(.answer) ?? page.main(.delivery) ?? page.main(.connect)
-            let reading = latency.flatMap { page.series($0.name).compactMap(\.duration).max { $0.p99 < $1.p99 } }
+            let reading = latency.flatMap { page.series($0).compactMap(\.duration).max { $0.p99 < $1.p99 } }
             if let reading { worst.append((segment.name, reading.p99)) }
             let counters = page.total(Counters.acknowledged) ?? 0 > 0 ? Counters.acknowledged : Counters.delivered
-            let columns = latency.map { page.course.columns([$0.name], where: RunLatency.isWhole) } ?? []
+            let columns = latency.map { page.course.columns([$0], where: MetricDefinition.isWhole) } ?? []
             table.add([
                 .text(segment.name), .text(segment.record.verdict?.state.rawValue ?? "unfinished"),
-                .figure(page.rate(counters), Human.number), .figure(reading?.p99, Human.duration),
-                .figure(segment.record.generator.loopCPUShares?.max(), Human.percent),
+                .figure(page.rate(counters), Words.number),
+                reading.map { .text(Cell.duration($0, \.p99), key: $0.p99) },
+                .figure(segment.record.generator.loopCPUShares?.max(), Words.percent),
                 page.course.rate(counters).flatMap {
                     page.spark("\(segment.name) rate", PageFigure.Hue.acknowledged, $0, .lowest)
                 }.map { .markup($0) },
@@ -135,15 +141,15 @@ extension RunPage {
         for (role, group) in self.record.clients.sorted(by: { $0.key < $1.key }) {
             for (title, field, isDuration) in fields {
                 guard let spread = group[keyPath: field], spread.max > 0 else { continue }
-                let text = isDuration ? Human.duration : Human.number
+                let text = isDuration ? Words.duration : Words.number
                 let values = [(0.0, spread.min), (5, spread.p5), (50, spread.p50), (95, spread.p95), (100, spread.max)]
                 let cells = values.map { percent, value -> PageTable.Cell? in
                     percent == 0 || percent == 100 || Cell.isCarried(percent, by: UInt64(clamping: spread.clients))
                         ? .text(text(value), key: value) : nil
                 }
                 table.add(
-                    [.text(role), .text(title), .figure(Double(spread.clients), Human.number)] + cells
-                        + [.figure(spread.jain) { Human.fixed($0, digits: 3) }]
+                    [.text(role), .text(title), .figure(Double(spread.clients), Words.number)] + cells
+                        + [.figure(spread.jain) { Words.fixed($0, digits: 3) }]
                 )
                 let isUneven = !isDuration && spread.jain ?? 1 < 0.9
                 if isUneven {

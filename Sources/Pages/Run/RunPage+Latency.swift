@@ -11,23 +11,22 @@ extension RunPage {
 
     /// Percentile plots of answers and deliveries, and all durations of the run.
     var latency: PageSection? {
-        let latencies = RunLatency.all.filter { $0.role != .connect && $0.name != "sm_ack_duration" }
+        let latencies = MetricDefinition.charted.filter { $0.role != .connect }
         let plots = latencies.compactMap(self.percentiles)
         let table = self.durations(latencies)
         guard !table.isEmpty else { return nil }
-        let names = latencies.map(\.name)
-        let isBroken = self.objectives(names).contains { !$0.result.ok }
+        let isBroken = self.objectives(latencies).contains { !$0.result.ok }
         let main = self.main(.answer) ?? self.main(.delivery)
         let worst = main.flatMap { latency in
-            self.series(latency.name).compactMap(\.duration).max { $0.p99 < $1.p99 }.map { (latency, $0) }
+            self.series(latency).compactMap(\.duration).max { $0.p99 < $1.p99 }.map { (latency, $0) }
         }
         let summary = worst.map { latency, reading in
             let cells = Self.figures.filter { ["p50", "p99", "max"].contains($0.0) }.compactMap { name, figure in
                 Cell.durations(Metric(name: "", reading: .duration(reading)), [figure])[0].flatMap {
-                    $0 == Human.unknown ? nil : "\(name) \($0)"
+                    $0 == Words.unknown ? nil : "\(name) \($0)"
                 }
             }
-            return "\(latency.words) " + cells.joined(separator: ", ")
+            return "\(latency.title) " + cells.joined(separator: ", ")
         }
         return PageSection(
             folded: "latency",
@@ -38,19 +37,19 @@ extension RunPage {
         )
     }
 
-    private func percentiles(_ latency: RunLatency) -> String? {
-        let metrics = self.series(latency.name).filter { $0.duration?.histogram != nil }
+    private func percentiles(_ latency: MetricDefinition) -> String? {
+        let metrics = self.series(latency).filter { $0.duration?.histogram != nil }
             .sorted { $0.duration?.count ?? 0 > $1.duration?.count ?? 0 }.prefix(Self.mostSeries)
         guard !metrics.isEmpty else { return nil }
         var series: [PercentilePlot.Series] = []
         for metric in metrics.sorted(by: { $0.labels < $1.labels }) {
             let name = metrics.count > 1 ? SeriesName.text(metric.labels) + " " : ""
-            series += Self.curve("\(name)response", latency.style(metric.labels), metric)
-            let service = latency.service.flatMap { self.whole.metric($0, metric.labels) }
+            series += Self.curve("\(name)response", latency.style(metric.labels), metric.duration?.decodedHistogram())
+            let service = latency.twin.flatMap { self.whole.metric($0, metric.labels)?.duration?.decodedHistogram() }
             series += Self.curve("\(name)service", latency.style(metric.labels, isDashed: true), service)
         }
         guard !series.isEmpty else { return nil }
-        let title = "\(latency.words) latency by percentile"
+        let title = "\(latency.title) latency by percentile"
         let caption =
             "Solid: response time, from due"
             + (series.contains(where: \.style.isDashed) ? "; dashed: service time, from write" : "")
@@ -59,14 +58,10 @@ extension RunPage {
             PercentilePlot(
                 title,
                 series: series,
-                objective: Objective.first(self.objectives([latency.name]))?.line,
+                objective: Objective.first(self.objectives([latency]))?.line,
                 height: 180
             ).svg(width: width)
         }
-    }
-
-    private static func curve(_ name: String, _ style: ChartStyle, _ metric: Metric?) -> [PercentilePlot.Series] {
-        self.curve(name, style, metric?.duration?.decodedHistogram())
     }
 
     static func curve(_ name: String, _ style: ChartStyle, _ histogram: Histogram?) -> [PercentilePlot.Series] {
@@ -85,19 +80,15 @@ extension RunPage {
         return [PercentilePlot.Series(name, style: style, count: histogram.count, points: points)]
     }
 
-    private func durations(_ latencies: [RunLatency]) -> String {
+    private func durations(_ latencies: [MetricDefinition]) -> String {
         let columns = ["latency", "series", "count"] + Self.figures.map(\.0)
         var table = PageTable("Response times from due; service times from the write", columns, words: 2)
-        let others = ["publish_write_duration", "publish_blocked_duration", "stanza_blocked_duration"]
-        let requests = [
-            "subscribe_duration", "sm_ack_duration", "muc_join_duration", "presence_setup_duration",
-            "subscription_churn_duration", "store_commit_duration",
-        ]
-        for name in latencies.flatMap({ [$0.name] + [$0.service].compactMap(\.self) }) + others + requests {
-            for metric in self.whole.metrics where metric.name == name {
+        let others = MetricDefinition.all(.wait) + MetricDefinition.all(.step) + [.storeCommit]
+        for kind in latencies.flatMap({ [$0] + [$0.twin].compactMap(\.self) }) + others {
+            for metric in self.whole.metrics where metric.isOf(kind) {
                 // At QoS 1 and 2 the answer says more, and a wait below a microsecond is none.
-                if name == "publish_write_duration", metric.labels["qos"] != "0" { continue }
-                if others.dropFirst().contains(name), metric.duration?.max ?? 0 < 1e-6 { continue }
+                if kind == .publishWrite, metric.labels["qos"] != "0" { continue }
+                if kind.role == .wait, kind != .publishWrite, metric.duration?.max ?? 0 < 1e-6 { continue }
                 table.add(Self.row(metric, self.broken(metric)))
             }
         }
@@ -105,7 +96,7 @@ extension RunPage {
     }
 
     private func broken(_ metric: Metric) -> Bool {
-        self.objectives([metric.name]).contains { objective in
+        self.objectives([.named(metric.name)]).contains { objective in
             !objective.result.ok && objective.threshold.labels[Labels.stage] == nil
                 && metric.labels.contains(objective.threshold.labels)
         }
@@ -114,7 +105,7 @@ extension RunPage {
     private static func row(_ metric: Metric, _ isBroken: Bool) -> [PageTable.Cell?] {
         [.text(metric.name), .text(SeriesName.text(metric.labels)), .count(metric.duration?.count)]
             + zip(self.figures, Cell.durations(metric, self.figures.map(\.1))).map { figure, text in
-                guard let text, text != Human.unknown else { return nil }
+                guard let text, text != Words.unknown else { return nil }
                 let tone: PageTone = isBroken && figure.0 == "p99" ? .bad : .plain
                 return .text(text, key: metric.duration?[keyPath: figure.1], tone: tone)
             }
@@ -124,12 +115,12 @@ extension RunPage {
     var stages: PageSection? {
         let columns = ["stage", "latency", "series", "count"] + Self.figures.dropLast(2).map(\.0) + ["max"]
         var table = PageTable("Response times of each stage", columns, words: 3)
-        let wanted = Set(RunLatency.all.map(\.name))
+        let wanted = Set(MetricDefinition.charted.map(\.name))
         let fields = Self.figures.dropLast(2).map(\.1) + [\DurationReading.max]
         for stage in self.record.stages {
             let own = self.record.metrics.filter {
                 $0.labels[Labels.stage] == stage.name && wanted.contains($0.name) && $0.duration != nil
-                    && RunLatency.isWhole($0.labels.removing(Labels.stage))
+                    && MetricDefinition.isWhole($0.labels.removing(Labels.stage))
             }
             for metric in own.sorted(by: { ($0.name, $0.labels) < ($1.name, $1.labels) }) {
                 table.add(
@@ -147,7 +138,6 @@ extension RunPage {
 
     /// The phases of a connect, as dots: percentiles do not add, so nothing is stacked.
     var connects: PageSection? {
-        let order = ["dns", "tcp", "tls", "websocket", "stream", "register", "sasl", "bind", "session", "total"]
         let fields: [(String, KeyPath<DurationReading, Double>, ChartShape)] = [
             ("p50", \.p50, .circle), ("p90", \.p90, .diamond), ("p99", \.p99, .square), ("max", \.max, .triangle),
         ]
@@ -157,18 +147,18 @@ extension RunPage {
             ["connect", "phase", "count"] + fields.map(\.0),
             words: 2
         )
-        for (name, title) in [("connect_duration", "connect"), ("reconnect_duration", "reconnect")] {
-            let metrics = self.whole.metrics.filter { $0.name == name && $0.duration != nil }
-            func place(_ metric: Metric) -> Int { order.firstIndex(of: metric.labels["phase"] ?? "") ?? order.count }
+        for kind in [MetricDefinition.connect, .reconnect] {
+            let title = kind.title
+            let metrics = self.whole.metrics.filter { $0.isOf(kind) && $0.duration != nil }
             for metric in metrics.sorted(by: {
-                ($0.labels["group"] ?? "", place($0)) < ($1.labels["group"] ?? "", place($1))
+                ($0.labels["group"] ?? "", $0.labels.phasePlace) < ($1.labels["group"] ?? "", $1.labels.phasePlace)
             }) {
                 let texts = Cell.durations(metric, fields.map(\.1))
                 let phase = metric.labels["phase"] ?? "all"
                 let group = SeriesName.text(metric.labels, without: ["phase"])
                 let words = [title == "reconnect" ? title : "", group, phase].filter { !$0.isEmpty }
                 let dots = zip(fields.indices, texts).compactMap { place, text -> DotRows.Dot? in
-                    guard let value = metric.duration?[keyPath: fields[place].1], let text, text != Human.unknown
+                    guard let value = metric.duration?[keyPath: fields[place].1], let text, text != Words.unknown
                     else { return nil }
                     return DotRows.Dot(
                         value,
@@ -193,12 +183,12 @@ extension RunPage {
         let chart = PageFigure.html { width in
             DotRows("connect phases", unit: .duration, scaling: .log, kinds: kinds, rows: shown).svg(width: width)
         }
-        let total = self.series("connect_duration").compactMap(\.duration).max { $0.max < $1.max }
+        let total = self.series(.connect).compactMap(\.duration).max { $0.max < $1.max }
         let hasFailed = self.planned(isUp: false) || self.record.command.dropFirst().first == "conn"
         return PageSection(
             folded: "connects",
             "Connects",
-            summary: total.map { "slowest \(Human.duration($0.max))" },
+            summary: total.map { "slowest \(Cell.duration($0, \.max))" },
             isOpen: hasFailed,
             html: chart + PageFigure.folded("Table of connect times", html: table.html)
         )

@@ -3,7 +3,7 @@ import Measurement
 import Report
 
 extension RunPage {
-    var isDecode: Bool { self.whole.metrics.contains { $0.name == "decode_packets" && $0.labels["form"] != nil } }
+    var isDecode: Bool { self.whole.metrics.contains { $0.isOf(.decodePackets) && $0.labels["form"] != nil } }
 
     private var decoded: String {
         self.whole.decodeLanes.contains { $0.labels["protocol"] == "xmpp" } ? "stanzas" : "packets"
@@ -13,14 +13,14 @@ extension RunPage {
         self.whole.decodeLanes.prefix(8).map { lane in
             let name = [lane.labels["path"], lane.labels["form"]].compactMap(\.self).joined(separator: ", ")
             var tile = PageTile(name)
-            let time = self.whole.metric("decode_packet_time", lane.labels)?.gauge
-            tile.value = (time?.median ?? time?.value).map(Human.duration)
+            let time = self.whole.metric(.decodePacketTime, lane.labels)?.gauge
+            tile.value = (time?.median ?? time?.value).map(Words.duration)
             tile.notes.append(.init("per \(self.decoded.dropLast())"))
             if let rate = lane.counter?.rate {
-                tile.notes.append(.init("\(Human.number(rate.rounded())) \(self.decoded)/s"))
+                tile.notes.append(.init("\(Words.number(rate.rounded())) \(self.decoded)/s"))
             }
-            if let rate = self.whole.metric("decode_bytes", lane.labels)?.counter?.rate {
-                tile.notes.append(.init("\(Human.fixed(rate / 1e9, digits: 3)) GB/s"))
+            if let rate = self.whole.metric(.decodeBytes, lane.labels)?.counter?.rate {
+                tile.notes.append(.init("\(Words.fixed(rate / 1e9, digits: 3)) GB/s"))
             }
             return tile
         }
@@ -39,36 +39,33 @@ extension RunPage {
         )
         for lane in self.whole.decodeLanes {
             let labels = lane.labels
-            func counter(_ name: String) -> CounterReading? { self.whole.metric(name, labels)?.counter }
-            func ratio(_ above: Double?, _ below: Double?) -> Double? {
-                above.flatMap { above in below.flatMap { $0 > 0 ? above / $0 : nil } }
-            }
-            let (count, bytes, reads) = (lane.counter?.value, counter("decode_bytes"), counter("reads")?.value)
+            func counter(_ kind: MetricDefinition) -> CounterReading? { self.whole.metric(kind, labels)?.counter }
+            let (count, bytes, reads) = (lane.counter?.value, counter(.decodeBytes), counter(.reads)?.value)
             guard count ?? 0 > 0 else { continue }
-            let seconds = counter("decode_time")?.value
-            let time = self.whole.metric("decode_packet_time", labels)?.gauge
+            let seconds = counter(.decodeTime)?.value
+            let time = self.whole.metric(.decodePacketTime, labels)?.gauge
             func nanoseconds(_ value: Double?) -> PageTable.Cell? {
-                .figure(value) { Human.fixed($0 * 1e9, digits: 2) }
+                .figure(value) { Words.fixed($0 * 1e9, digits: 2) }
             }
             let lane =
                 isBenchmark
                 ? [labels["path"], labels["form"]].compactMap(\.self).joined(separator: " ") : SeriesName.text(labels)
-            let rate = isBenchmark ? self.whole.metric("decode_packets", labels)?.counter?.rate : ratio(count, seconds)
+            let rate = isBenchmark ? self.whole.metric(.decodePackets, labels)?.counter?.rate : ratio(count, seconds)
             cost.add([
-                .text(lane), .figure(rate?.rounded(), Human.number),
+                .text(lane), .figure(rate?.rounded(), Words.number),
                 .figure(isBenchmark ? bytes?.rate : ratio(bytes?.value, seconds)) {
-                    Human.fixed($0 / 1e9, digits: isBenchmark ? 3 : 2)
+                    Words.fixed($0 / 1e9, digits: isBenchmark ? 3 : 2)
                 },
                 nanoseconds(isBenchmark ? time?.median : ratio(seconds, count)), nanoseconds(time?.min),
                 nanoseconds(time?.max),
-                .figure(self.whole.metric("decode_packet_allocated_bytes", labels)?.gauge?.value) {
-                    "\(Human.fixed($0, digits: 2)) B"
+                .figure(self.whole.metric(.decodePacketAllocatedBytes, labels)?.gauge?.value) {
+                    "\(Words.fixed($0, digits: 2)) B"
                 },
             ])
             input.add([
-                .text(lane), .figure(count, Human.number), .figure(bytes?.value, Human.bytes),
-                .figure(reads, Human.number), .figure(ratio(count, reads), Human.number),
-                .figure(ratio(reads, count), Human.number),
+                .text(lane), .figure(count, Words.number), .figure(bytes?.value, Words.bytes),
+                .figure(reads, Words.number), .figure(ratio(count, reads), Words.number),
+                .figure(ratio(reads, count), Words.number),
             ])
         }
         guard !input.isEmpty else { return nil }
@@ -85,22 +82,22 @@ extension RunPage {
         let facts = self.record.generator
         var rows: [(name: String, value: String)] = []
         if let seconds = facts.cpuSeconds {
-            let cores = self.record.generatorCores.map { " (\(Human.significant($0)) cores)" } ?? ""
-            rows.append(("CPU time", Human.duration(seconds) + cores))
+            let cores = self.record.generatorCores.map { " (\(Words.significant($0)) cores)" } ?? ""
+            rows.append(("CPU time", Words.duration(seconds) + cores))
         }
-        if let loops = facts.eventLoops { rows.append(("event loops", Human.count(UInt64(max(loops, 0))))) }
+        if let loops = facts.eventLoops { rows.append(("event loops", Words.count(UInt64(max(loops, 0))))) }
         if let busiest = facts.loopCPUShares?.max() {
-            rows.append(("busiest event loop", "\(Human.percent(busiest)) of a core"))
+            rows.append(("busiest event loop", "\(Words.percent(busiest)) of a core"))
         }
-        if let bytes = facts.peakMemoryBytes { rows.append(("peak memory", Human.bytes(Double(bytes)))) }
-        if let steal = facts.hostSteal { rows.append(("CPU time stolen from the host", Human.percent(steal))) }
-        if let idle = self.whole.metrics.first(where: { $0.name == "host_cpu_idle" })?.gauge?.mean {
-            rows.append(("host idle", Human.percent(idle)))
+        if let bytes = facts.peakMemoryBytes { rows.append(("peak memory", Words.bytes(Double(bytes)))) }
+        if let steal = facts.hostSteal { rows.append(("CPU time stolen from the host", Words.percent(steal))) }
+        if let idle = self.whole.metrics.first(where: { $0.isOf(.hostCPUIdle) })?.gauge?.mean {
+            rows.append(("host idle", Words.percent(idle)))
         }
         let host = self.record.host
         if let model = host.cpuModel { rows.append(("CPU", model)) }
         if let cores = host.cores { rows.append(("cores", String(cores))) }
-        if let memory = host.memoryBytes { rows.append(("memory", Human.bytes(Double(memory)))) }
+        if let memory = host.memoryBytes { rows.append(("memory", Words.bytes(Double(memory)))) }
         if let kernel = host.kernel { rows.append(("kernel", kernel)) }
         if let system = host.operatingSystem { rows.append(("system", system)) }
         if let name = host.hypervisor ?? (host.isVirtual == true ? "yes" : nil) {
@@ -111,21 +108,21 @@ extension RunPage {
             ["delay", "series", "count", "p50", "p99", "p99.9", "max"],
             words: 2
         )
-        for name in ["schedule_lag", "connect_lag", "reconnect_lag", "loop_lag"] {
-            for metric in self.whole.metrics where metric.name == name {
+        for kind in [MetricDefinition.scheduleLag, .connectLag, .reconnectLag, .loopLag] {
+            for metric in self.whole.metrics where metric.isOf(kind) {
                 table.add(
-                    [.text(name), .text(SeriesName.text(metric.labels)), .count(metric.duration?.count)]
+                    [.text(kind.name), .text(SeriesName.text(metric.labels)), .count(metric.duration?.count)]
                         + PageTable.Cell.durations(metric, [\.p50, \.p99, \.p999, \.max])
                 )
             }
         }
         guard !rows.isEmpty || !table.isEmpty else { return nil }
         let isLimited = self.record.verdict?.state == .generatorLimited
-        let busiest = facts.loopCPUShares?.max().map { "busiest event loop at \(Human.percent($0)) of a core" }
+        let busiest = facts.loopCPUShares?.max().map { "busiest event loop at \(Words.percent($0)) of a core" }
         return PageSection(
             folded: "generator",
             "Generator and host",
-            summary: isLimited ? "the generator was the limit" : busiest,
+            summary: isLimited ? self.record.verdict?.reasons.first?.limited : busiest,
             tone: isLimited ? .warn : .plain,
             isOpen: isLimited,
             html: PageFigure.facts(rows) + table.html
@@ -140,11 +137,11 @@ extension RunPage {
             ["series", "last", "increase", "lowest", "highest"],
             words: 1
         )
-        for metric in self.whole.metrics where ["server_metric", "server_sys"].contains(metric.name) {
+        for metric in self.whole.metrics where metric.isOf([.serverMetric, .serverSys]) {
             table.add([
-                .text(SeriesName.text(metric.labels)), .figure(metric.gauge?.value, Human.number),
-                .figure(metric.counter?.value, Human.number), .figure(metric.gauge?.min, Human.number),
-                .figure(metric.gauge?.max, Human.number),
+                .text(SeriesName.text(metric.labels)), .figure(metric.gauge?.value, Words.number),
+                .figure(metric.counter?.value, Words.number), .figure(metric.gauge?.min, Words.number),
+                .figure(metric.gauge?.max, Words.number),
             ])
         }
         guard !facts.isEmpty || !table.isEmpty else { return nil }
@@ -199,10 +196,10 @@ extension RunPage {
 
     private static func words(_ value: JSONValue) -> String {
         switch value {
-        case .null: Human.unknown
+        case .null: Words.unknown
         case .bool(let value): value ? "yes" : "no"
         case .integer(let value): String(value)
-        case .number(let value): PlainNumber.text(value)
+        case .number(let value): Words.plain(value)
         case .string(let value): value
         case .array(let values): values.map(self.words).joined(separator: ", ")
         case .object: ""

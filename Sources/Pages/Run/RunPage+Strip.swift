@@ -27,7 +27,7 @@ private struct StripPanel {
     var name: String
     var unit: ChartUnit
     var series: [StripSeries]
-    /// Without a line of its own.
+    /// A series without a line of its own.
     var highest: StripSeries?
     var height: Double
     var cells: HeatMap.Cells?
@@ -53,7 +53,7 @@ private struct StripPanel {
                     hasTimeLabels: hasTimeLabels
                 ).svg(width: width)
             }
-            return HeatMap(
+            var map = HeatMap(
                 self.name,
                 frame: frame,
                 cells: cells,
@@ -61,7 +61,10 @@ private struct StripPanel {
                 objective: self.objective,
                 height: self.height,
                 hasTimeLabels: hasTimeLabels
-            ).svg(width: width)
+            )
+            // A page has two of them, and is smaller than 1 MB.
+            map.budget = 30_000
+            return map.svg(width: width)
         }
     }
 }
@@ -83,8 +86,8 @@ extension RunPage {
         var panels: [StripPanel] = []
         let rates = self.rates
         panels.append(StripPanel("rates", .count("messages/s"), rates, height: 90))
-        let heat = [self.main(.answer), self.main(.delivery)].compactMap(\.self).lazy.compactMap(self.heat).first
-        if let heat { panels.append(heat) }
+        let latencies = [self.main(.answer), self.main(.delivery)].compactMap(\.self)
+        panels += latencies.compactMap { self.heat($0, height: latencies.count > 1 ? 130 : 170) }
         if rates.isEmpty { panels.append(StripPanel("connections", .count("clients"), self.connections, height: 110)) }
         panels.append(StripPanel("errors and disconnects", .count("per second"), self.troubles, height: 48))
         panels.append(StripPanel("CPU", .share, self.processors, height: 48))
@@ -105,7 +108,7 @@ extension RunPage {
     }
 
     private var rates: [StripSeries] {
-        let all: [(String, [String], ChartStyle)] = [
+        let all: [(String, [MetricDefinition], ChartStyle)] = [
             // From the widest to the narrowest line, so that equal ones are all seen.
             ("delivered", Counters.delivered, ChartStyle(Hue.delivered)),
             ("acknowledged", Counters.acknowledged, ChartStyle(Hue.acknowledged)),
@@ -123,16 +126,18 @@ extension RunPage {
     }
 
     private var connections: [StripSeries] {
-        guard let values = self.course.sum(self.course.columns(["clients"])) else { return [] }
-        return [StripSeries(name: "connected", unit: "", style: ChartStyle(Hue.connections), values: values)]
+        guard let values = self.course.sum(self.course.columns([.clients])) else { return [] }
+        var series = StripSeries(name: "connected", unit: "", style: ChartStyle(Hue.connections), values: values)
+        series.drawn = self.course.withoutEnd(values)
+        return [series]
     }
 
     /// Errors, lost connections and clients that left by plan; nothing where there were none.
     private var troubles: [StripSeries] {
-        let lost = self.course.rate(["disconnects"], isRare: true) { !Counters.byPlan.contains($0["reason"] ?? "") }
-        let planned = self.course.rate(["disconnects"], isRare: true) { Counters.byPlan.contains($0["reason"] ?? "") }
+        let lost = self.course.rate([.disconnects], isRare: true) { !$0.isOfPlannedDeparture }
+        let planned = self.course.rate([.disconnects], isRare: true) { $0.isOfPlannedDeparture }
         let all: [(String, [Double]?, Int, Int?)] = [
-            ("errors", self.course.rate(["errors"], isRare: true), Hue.errors, nil),
+            ("errors", self.course.rate([.errors], isRare: true), Hue.errors, nil),
             ("lost connections", lost, Hue.disconnects, nil),
             ("left by plan", planned, Hue.connections, nil),
         ]
@@ -149,16 +154,17 @@ extension RunPage {
     }
 
     private var processors: [StripSeries] {
-        let loops = self.course.columns(["generator_cpu"])
+        let loops = self.course.columns([.generatorCPU])
         guard let busiest = self.course.highest(loops, \.values).map(self.course.trimmed) else { return [] }
         let name = loops.count > 1 ? "generator, busiest of \(loops.count) loops" : "generator, event loop"
         var series = [StripSeries(name: name, unit: "%", style: ChartStyle(Hue.generator), values: busiest)]
-        if let idle = self.course.sum(self.course.columns(["host_cpu_idle"])) {
-            let style = ChartStyle(Hue.server, isDashed: true)
+        if let idle = self.course.sum(self.course.columns([.hostCPUIdle])) {
+            // A hue of its own: this panel has no connections.
+            let style = ChartStyle(Hue.connections)
             let values = self.course.trimmed(idle.map { 1 - $0 })
             series.append(StripSeries(name: "whole host", unit: "%", style: style, values: values))
         }
-        let threads = self.course.columns(["server_thread_cpu"])
+        let threads = self.course.columns([.serverThreadCPU])
         if let busiest = self.course.highest(threads, \.values).map(self.course.trimmed) {
             let name = threads.count > 1 ? "server, busiest of \(threads.count) threads" : "server, thread"
             series.append(StripSeries(name: name, unit: "%", style: ChartStyle(Hue.server), values: busiest))
@@ -166,33 +172,45 @@ extension RunPage {
         return series
     }
 
-    /// Of a watched server.
+    /// The resident memory of a watched server.
     private var serverMemory: [StripSeries] {
-        guard let values = self.course.sum(self.course.columns(["server_memory_bytes"])) else { return [] }
+        guard let values = self.course.sum(self.course.columns([.serverMemory])) else { return [] }
         return [StripSeries(name: "resident", unit: "B", style: ChartStyle(Hue.server), values: values)]
     }
 
     /// The distribution over time, with its percentiles; nothing without either.
-    private func heat(_ latency: RunLatency) -> StripPanel? {
-        let columns = self.course.columns([latency.name], where: RunLatency.isWhole)
+    private func heat(_ latency: MetricDefinition, height: Double) -> StripPanel? {
+        let columns = self.course.columns([latency], where: MetricDefinition.isWhole)
         // Percentiles of several series do not add: the highest of them says how bad it was.
         let several = columns.count > 1 ? ", highest of \(columns.count)" : ""
         let figures: [(String, KeyPath<Timeline.Column, [Double]>, Bool)] = [
             ("p50\(several)", \.p50, true), ("p99\(several)", \.p99, false),
         ]
-        let lines = figures.compactMap { name, figure, isDashed in
-            self.course.highest(columns, figure).map { values in
+        var lines = figures.compactMap { name, figure, isDashed in
+            self.course.highest(columns, figure).map(self.course.trimmed).map { values in
                 StripSeries(name: name, unit: "s", style: ChartStyle(latency.hue, isDashed: isDashed), values: values)
             }
         }
+        // Operations that never end have no answer to draw: their age is on the chart of answers.
+        for kind in latency.role == .delivery ? [] : MetricDefinition.all(.backlog) {
+            guard let ages = self.course.highest(self.course.columns([kind]), \.values),
+                ages.contains(where: { $0 >= 0.001 })
+            else { continue }
+            let style = ChartStyle(Hue.errors, isDashed: true)
+            lines.append(StripSeries(name: kind.title, unit: "s", style: style, values: ages))
+        }
         let family = self.latencies?.families.first { $0.name == latency.name }
         guard !lines.isEmpty || family != nil else { return nil }
-        var panel = StripPanel("\(latency.words) latency", .duration, lines, height: 170)
-        panel.highest = self.course.highest(columns, \.max).map {
-            StripSeries(name: "max", unit: "s", style: ChartStyle(latency.hue), values: $0)
-        }
+        var panel = StripPanel("\(latency.title) latency", .duration, lines, height: height)
+        // The cells of a map show it.
+        panel.highest =
+            family != nil
+            ? nil
+            : self.course.highest(columns, \.max).map {
+                StripSeries(name: "max", unit: "s", style: ChartStyle(latency.hue), values: $0)
+            }
         panel.cells = self.cells(family)
-        panel.objective = Objective.first(self.objectives([latency.name]))?.line
+        panel.objective = Objective.first(self.objectives([latency]))?.line
         return panel
     }
 
@@ -255,11 +273,11 @@ extension RunPage {
 
     private static func cell(_ low: Double, _ high: Double, _ unit: String) -> PageTable.Cell {
         switch unit {
-        case "s": .text(Human.duration(high), key: high)
-        case "%": .text(Human.percent(high), key: high)
-        case "B": .text(Human.bytes(high), key: high)
+        case "s": .text(Words.duration(high), key: high)
+        case "%": .text(Words.percent(high), key: high)
+        case "B": .text(Words.bytes(high), key: high)
         default:
-            .text(low == high ? Human.number(high) : "\(Human.number(low)) – \(Human.number(high))", key: high)
+            .text(low == high ? Words.number(high) : "\(Words.number(low)) – \(Words.number(high))", key: high)
         }
     }
 }

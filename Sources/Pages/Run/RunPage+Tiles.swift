@@ -3,15 +3,14 @@ import Measurement
 import Report
 
 extension RunPage {
-    /// The names of counters, alike for MQTT and XMPP.
+    /// The counters, alike for MQTT and XMPP.
     enum Counters {
-        static let offered = ["publish_offered", "stanza_offered"]
-        static let acknowledged = ["publish_acked", "stanza_answered"]
-        static let delivered = ["received"]
-        static let answered = ["requests_answered"]
+        static let offered = MetricDefinition.all(.offered)
+        static let acknowledged = MetricDefinition.all(.acked)
+        static let delivered: [MetricDefinition] = [.received]
+        static let answered: [MetricDefinition] = [.requestsAnswered]
         /// The answers of requests are no deliveries.
         static func isDelivery(_ labels: Labels) -> Bool { labels["stanza"] != "iq" }
-        static let byPlan: Set<String> = ["churn", "storm", "offline", "inactive"]
     }
 
     var tiles: [PageTile] {
@@ -25,16 +24,16 @@ extension RunPage {
 
     private var clientTile: PageTile? {
         guard let planned = self.planned, let up = self.record.findings?.clientsUp else { return nil }
-        var tile = PageTile("clients up", value: Human.count(UInt64(max(up, 0))), unit: "of \(Human.count(planned))")
+        var tile = PageTile("clients up", value: Words.count(UInt64(max(up, 0))), unit: "of \(Words.count(planned))")
         if up < planned { tile.tone = .bad }
         if let seconds = self.record.findings?.allUpSeconds {
-            tile.notes.append(.init("all up after \(Human.coarse(seconds))"))
+            tile.notes.append(.init("all up after \(Words.coarse(seconds))"))
         }
         // A part of a second at the end of the load ends with every client gone.
-        if let values = self.course.sum(self.course.columns(["clients"])).map(self.course.whole) {
+        if let values = self.course.sum(self.course.columns([.clients])).map(self.course.whole) {
             tile.spark = self.spark("connected clients", PageFigure.Hue.connections, values, .lowest)
             if let worst = self.course.worst(values, isHighest: false), worst.value < Double(planned) {
-                tile.worst = "least \(Human.number(worst.value)) \(self.course.time(worst.place))"
+                tile.worst = "least \(Words.number(worst.value)) \(self.course.time(worst.place))"
             }
         }
         return tile
@@ -60,10 +59,10 @@ extension RunPage {
                 value -= self.total(Counters.answered) ?? 0
                 rate = rate.map { $0 - (self.rate(Counters.answered) ?? 0) }
             }
-            tile.rows.append((name, rate.map(Human.rate) ?? Human.number(value)))
+            tile.rows.append((name, rate.map(Words.rate) ?? Words.number(value)))
         }
         guard !tile.rows.isEmpty else { return nil }
-        let courses: [(String, [String], Int)] = [
+        let courses: [(String, [MetricDefinition], Int)] = [
             ("acked", Counters.acknowledged, PageFigure.Hue.acknowledged),
             ("delivered", Counters.delivered, PageFigure.Hue.delivered),
             ("offered", Counters.offered, PageFigure.Hue.offered),
@@ -72,70 +71,79 @@ extension RunPage {
             guard let values = self.course.rate(counters), values.contains(where: { $0 > 0 }) else { continue }
             tile.spark = self.spark("\(name) over time", hue, values, .lowest)
             if let worst = self.course.worst(values, isHighest: false, isWhole: true) {
-                tile.worst = "\(name) \(Human.rate(worst.value)) \(self.course.time(worst.place))"
+                tile.worst = "\(name) \(Words.rate(worst.value)) \(self.course.time(worst.place))"
             }
             break
         }
         return tile
     }
 
-    private func latencyTile(_ latency: RunLatency?) -> PageTile? {
+    private func latencyTile(_ latency: MetricDefinition?) -> PageTile? {
         guard let latency else { return nil }
-        let series = self.series(latency.name).compactMap { metric in metric.duration.map { (metric, $0) } }
+        let series = self.series(latency).compactMap { metric in metric.duration.map { (metric, $0) } }
         guard let worst = series.max(by: { $0.1.p99 < $1.1.p99 }) else { return nil }
         // With fewer samples a percentile equals the maximum.
         let isCarried = Cell.isCarried(99, by: worst.1.count)
         let shown = isCarried ? worst.1 : series.map(\.1).max { $0.max < $1.max } ?? worst.1
         let field: KeyPath<DurationReading, Double> = isCarried ? \.p99 : \.max
-        let value = Human.duration(shown[keyPath: field])
-        var tile = PageTile(
-            "\(latency.words) \(isCarried ? "p99" : "max")",
-            value: shown.isBound(field) ? Human.atLeast(value) : value
-        )
-        if series.count > 1, isCarried {
+        var tile = PageTile("\(latency.title) \(isCarried ? "p99" : "max")", value: Cell.duration(shown, field))
+        let objectives = self.objectives([latency])
+        let objective = Objective.first(objectives)
+        // The figure that decided an objective, of the series that it is on, is that of the tile.
+        let judged = objective.flatMap { objective in
+            objective.result.value == nil ? nil : objective.threshold.field.map { (objective, $0) }
+        }
+        if let (objective, field) = judged {
+            (tile.label, tile.value) = ("\(latency.title) \(field.text)", objective.result.valueText)
+        } else if series.count > 1, isCarried {
             tile.notes.append(.init("highest of \(series.count): \(SeriesName.text(worst.0.labels))"))
         }
-        let objectives = self.objectives([latency.name])
-        if let objective = Objective.first(objectives) {
-            let isOK = objective.result.ok
-            let value = isOK ? "" : ": \(objective.result.valueText)"
-            tile.notes.append(.init("\(objective.words)\(value)", tone: isOK ? .good : .bad))
-        }
+        if let objective { tile.notes.append(.init(objective.words, tone: objective.result.ok ? .good : .bad)) }
         if objectives.contains(where: { !$0.result.ok }) { tile.tone = .bad }
-        let columns = self.course.columns([latency.name], where: RunLatency.isWhole)
-        if let values = self.course.highest(columns, \.p99), latency.role != .connect {
-            let objective = Objective.first(objectives)?.threshold.limit
-            tile.spark = self.spark("\(latency.words) p99", latency.hue, values, .highest, objective: objective)
+        let wanted = judged?.0.threshold.labels.removing(Labels.stage) ?? [:]
+        let columns = self.course.columns([latency]) { MetricDefinition.isWhole($0) && $0.contains(wanted) }
+        if let values = self.course.highest(columns, \.p99).map(self.course.trimmed), latency.role != .connect {
+            // Each second has its p99, which is no p95.
+            let isSame = judged.map { $0.1 == .percentile(99) } ?? true
+            let limit = isSame ? objective?.threshold.limit : nil
+            tile.spark = self.spark("\(latency.title) p99", latency.hue, values, .highest, objective: limit)
             if let worst = self.course.worst(values, isHighest: true) {
-                tile.worst = "worst \(Human.duration(worst.value)) \(self.course.time(worst.place))"
+                let isBound = columns.contains {
+                    $0.bounds.contains(worst.place) && $0.p99[worst.place] == worst.value
+                }
+                let value = Words.atLeast(Words.duration(worst.value), if: isBound)
+                // Operations that no second has an answer for are in the figure alone.
+                if isBound || !shown.isBound(field) {
+                    tile.worst = "worst \(isSame ? "" : "p99 ")\(value) \(self.course.time(worst.place))"
+                }
             }
         }
         return tile
     }
 
     private var lossTile: PageTile? {
-        let lost = self.total(["delivery_lost"])
-        let gaps = self.total(["delivery_gaps"])
+        let lost = self.total([.deliveryLost])
+        let gaps = self.total([.deliveryGaps])
         guard let value = lost ?? gaps else {
             guard self.total(Counters.delivered, where: Counters.isDelivery) ?? 0 > 0,
                 let reason = self.record.ledger.reason
             else { return nil }
-            var tile = PageTile("lost", value: Human.unknown)
+            var tile = PageTile("lost", value: Words.unknown)
             tile.notes.append(.init(self.record.ledger.on ? reason : "not counted: \(reason)"))
             return tile
         }
-        var tile = PageTile(lost == nil ? "missing numbers" : "lost (unexcused)", value: Human.number(value))
+        var tile = PageTile(lost == nil ? "missing numbers" : "lost", value: Words.number(value))
         if value > 0 { tile.tone = .bad }
-        if let owed = self.total(["delivery_outstanding"]), owed > 0 {
-            tile.notes.append(.init("\(Human.number(owed)) outstanding", tone: .bad))
+        if let owed = self.total([.deliveryOutstanding]), owed > 0 {
+            tile.notes.append(.init("\(Words.number(owed)) outstanding", tone: .bad))
         }
-        tile.unit = self.total(["delivery_expected"]).map { "of \(Human.number($0))" }
-        for objective in self.objectives(["delivery_lost", "delivery_gaps"]) {
-            let isOK = objective.result.ok
-            tile.notes.append(.init(objective.result.expression, tone: isOK ? .good : .bad))
+        tile.unit = self.total([.deliveryExpected]).map { "of \(Words.number($0))" }
+        for objective in self.objectives([.deliveryLost, .deliveryGaps]) {
+            tile.notes.append(.init(objective.fullWords, tone: objective.result.ok ? .good : .bad))
         }
-        for (name, words) in [("delivery_duplicated", "duplicated"), ("delivery_reordered", "reordered")] {
-            if let count = self.total([name]), count > 0 { tile.notes.append(.init("\(Human.number(count)) \(words)")) }
+        for kind in MetricDefinition.irregularities {
+            guard let count = self.total([kind]), count > 0 else { continue }
+            tile.notes.append(.init("\(Words.number(count)) \(kind.title)"))
         }
         return tile
     }
@@ -145,20 +153,20 @@ extension RunPage {
         // Of a run that was killed before its first checkpoint nothing is known.
         guard !self.record.metrics.isEmpty || !errors.isEmpty || self.record.verdict != nil else { return nil }
         let count = errors.reduce(0) { $0 + $1.count }
-        var tile = PageTile("errors", value: Human.count(count))
+        var tile = PageTile("errors", value: Words.count(count))
         if let top = self.record.findings?.topError ?? errors.max(by: { $0.count < $1.count })?.kind {
             let kinds = Set(errors.map(\.kind)).count
             tile.notes.append(.init(kinds > 1 ? "top of \(kinds) kinds: \(top)" : top))
         }
         if count > 0 { tile.tone = .warn }
-        for objective in self.objectives(["errors", "error_rate"]) {
-            tile.notes.append(.init(objective.result.expression, tone: objective.result.ok ? .good : .bad))
+        for objective in self.objectives([.errors, "error_rate"]) {
+            tile.notes.append(.init(objective.fullWords, tone: objective.result.ok ? .good : .bad))
             if !objective.result.ok { tile.tone = .bad }
         }
-        if count > 0, let values = self.course.rate(["errors"], isRare: true) {
+        if count > 0, let values = self.course.rate([.errors], isRare: true) {
             tile.spark = self.spark("errors over time", PageFigure.Hue.errors, values, .highest)
             let all = RunCourse.worst(values)
-            if let all { tile.worst = "most \(Human.rate(all.value)) \(self.course.time(all.place))" }
+            if let all { tile.worst = "most \(Words.rate(all.value)) \(self.course.time(all.place))" }
         }
         return tile
     }
@@ -189,7 +197,7 @@ extension RunCourse {
 }
 
 extension [Double] {
-    /// Without what is unknown at both ends.
+    /// The values without what is unknown at both ends.
     fileprivate var trimmed: [Double] {
         guard let first = self.firstIndex(where: \.isFinite), let last = self.lastIndex(where: \.isFinite)
         else { return [] }

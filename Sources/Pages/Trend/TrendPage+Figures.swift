@@ -35,7 +35,8 @@ extension TrendPage {
         axis.ticks = self.labels.enumerated().map { Curve.Axis.Tick(Double($0 + 1), $1) }
         return PageFigure.html { width in
             Curve(
-                row.words,
+                // A narrow screen cuts the end.
+                "\(row.field.text) of \(row.name) \(SeriesName.text(row.labels))",
                 x: axis,
                 y: .init("", unit: row.chartUnit),
                 series: [
@@ -62,7 +63,7 @@ extension TrendPage {
                 x: Double(place + 1),
                 y: value ?? .nan,
                 shape: !isValid ? .ring : isChange ? .diamond : .circle,
-                text: "run \(place + 1), \(run.path), \(run.record.startWords): \(row.text(value))"
+                text: "run \(place + 1), \(run.path), \(run.record.startWords): \(row.text(run: place))"
             )
         }
     }
@@ -73,9 +74,8 @@ extension TrendPage {
         return zip(edges, edges.dropFirst()).flatMap { begin, end -> [Curve.Point] in
             let known = (begin..<end).compactMap { place in
                 self.trend.runs[place].record.verdict?.state == .valid ? row.values[place] : nil
-            }.sorted()
-            guard known.count > 1 else { return [] }
-            let level = (known[(known.count - 1) / 2] + known[known.count / 2]) / 2
+            }
+            guard known.count > 1, let level = known.median else { return [] }
             return [
                 Curve.Point(x: Double(begin + 1), y: level), Curve.Point(x: Double(end), y: level),
                 Curve.Point(x: Double(end) + 0.5, y: .nan),
@@ -83,15 +83,16 @@ extension TrendPage {
         }
     }
 
-    /// A text for each run: the last of its own titles, such as a commit, if all differ in it; else its date, or number.
+    /// A text for each run: the last of its own titles, such as a commit, else its date; with the time if days repeat.
     private var labels: [String] {
         let shared = Set(RunTitle.words(self.trend.runs))
-        let own = self.trend.runs.map { run in RunTitle.words(run.record).last { !shared.contains($0) } }
-        let names = own.compactMap(\.self)
-        if Set(names).count == self.trend.runs.count { return names.map { String($0.prefix(12)) } }
-        let dates = self.trend.runs.map { String($0.record.startedAt.dropFirst(5).prefix(5)) }
-        if Set(dates).count == dates.count { return dates }
-        return self.trend.runs.indices.map { "run \($0 + 1)" }
+        let starts = self.trend.runs.map { $0.record.startedAt.dropFirst(5) }
+        let isDaily = Set(starts.map { $0.prefix(5) }).count == starts.count
+        return zip(self.trend.runs, starts).map { run, start in
+            // The key of a tag is the same everywhere.
+            let own = RunTitle.words(run.record).last { !shared.contains($0) }?.split(separator: "=", maxSplits: 1).last
+            return String(own?.prefix(12) ?? start.prefix(isDaily ? 5 : 11)).replacing("T", with: " ")
+        }
     }
 
     var changes: PageSection? {
@@ -121,7 +122,7 @@ extension TrendPage {
         for place in self.trend.runs.indices {
             table.add(
                 [.text(String(place + 1), key: Double(place + 1))]
-                    + self.trend.rows.map { row in row.values[place].map { .text(row.text($0), key: $0) } }
+                    + self.trend.rows.map { row in row.values[place].map { .text(row.text(run: place), key: $0) } }
             )
         }
         return PageSection(folded: "values", "Figures of each run", html: table.html)

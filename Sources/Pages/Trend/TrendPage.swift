@@ -9,27 +9,22 @@ package struct TrendPage {
     /// Any number of finished runs in any order.
     package init(_ runs: [ComparedRun]) { self.trend = RunTrend(runs) }
 
-    /// - Throws: when a template is not valid.
     package func text() throws -> String {
-        let title = self.title
+        let titles = RunTitle.words(self.trend.runs)
+        let title = titles.isEmpty ? "\(self.trend.runs.count) runs" : titles.joined(separator: " ")
         var page = PageLayout(title: title, kind: "clamor report", heading: title)
         page.facts = self.facts
         page.badges = self.badges
         page.lead = self.lead
-        page.remarks = self.trend.differences.map { PageRemark($0.text, code: $0.kind.rawValue) }
+        page.remarks = self.trend.differences.map { PageRemark(text: $0.text, code: $0.kind.rawValue) }
         page.tiles = self.tiles
         page.sections = [self.figures, self.changes, self.values, self.runTable].compactMap(\.self)
         page.footer = [
-            "Made by clamor from the result directories. A change point is a run from which on a figure has another level:"
-                + " at least three valid runs before and after, no value of up to five before among up to five after, and"
-                + " medians further apart than twice the wider spread of the two. One run that stands out is none."
+            "Made by clamor from the result directories. A change point is a run from which on a figure has another level."
+                + " It needs three valid runs before and after it. No value of up to five runs before lies among those of up"
+                + " to five runs after. Their medians differ by more than twice the wider of the two ranges."
         ]
         return try page.text()
-    }
-
-    private var title: String {
-        let titles = RunTitle.words(self.trend.runs)
-        return titles.isEmpty ? "\(self.trend.runs.count) runs" : titles.joined(separator: " ")
     }
 
     private var facts: [String] {
@@ -50,13 +45,13 @@ package struct TrendPage {
         let isWorse = self.all.contains { Self.tone($0.row, $0.change) == .bad }
         return [
             PageBadge(
-                "Trend",
-                changes == 0 ? "no change point" : changes == 1 ? "1 change point" : "\(changes) change points",
+                label: "Trend",
+                state: changes == 0 ? "no change point" : changes == 1 ? "1 change point" : "\(changes) change points",
                 tone: changes == 0 ? .plain : isWorse ? .bad : .good
             ),
             PageBadge(
-                "Measurements",
-                self.valid == count ? "all \(count) valid" : "\(self.valid) of \(count) valid",
+                label: "Measurements",
+                state: self.valid == count ? "all \(count) valid" : "\(self.valid) of \(count) valid",
                 tone: self.valid == count ? .good : .warn
             ),
         ]
@@ -73,14 +68,14 @@ package struct TrendPage {
             let words =
                 self.isShort
                 ? "\(self.valid) valid runs show no trend: a change point needs \(LevelChange.fewestRuns) before it and after it."
-                : "No figure changed its level over \(count) runs by more than the spread of its neighbours."
+                : "No figure changed by more than the usual difference between neighbouring runs, over \(count) runs."
             let isLike = self.trend.differences.isEmpty
-            return PageLead(words, tone: self.isShort ? .warn : isLike ? .good : .plain)
+            return PageLead(text: words, tone: self.isShort ? .warn : isLike ? .good : .plain)
         }
         let rest = self.all.count - 1
         let more = rest == 0 ? "" : rest == 1 ? "; one further change point" : "; \(rest) further change points"
         return PageLead(
-            "\(latest.row.words) \(self.words(latest.row, latest.change))\(more).",
+            text: "\(latest.row.words) \(self.words(latest.row, latest.change))\(more).",
             tone: Self.tone(latest.row, latest.change),
             evidence: (href: "#changes", text: "change points")
         )
@@ -89,7 +84,7 @@ package struct TrendPage {
     /// Such as `rose by 25 % with run 5 (2026-11-25 17:05 UTC, results/5): 4 ms → 5 ms`.
     func words(_ row: RunTrend.Row, _ change: LevelChange) -> String {
         let verb = change.after > change.before ? "rose" : "fell"
-        let size = change.change.map { " by \(Human.percent(abs($0)))" } ?? ""
+        let size = change.change.map { " by \(Words.percent(abs($0)))" } ?? ""
         let run = self.trend.runs[change.run]
         return "\(verb)\(size) with run \(change.run + 1) (\(run.record.startWords), \(run.path)):"
             + " \(row.text(change.before)) → \(row.text(change.after))"
@@ -108,7 +103,7 @@ package struct TrendPage {
             let last = row.values.lastIndex { $0 != nil }
             var tile = PageTile(
                 SeriesName.short(row.name, row.labels, row.field),
-                value: row.text(last.flatMap { row.values[$0] })
+                value: last.map { row.text(run: $0) } ?? Words.unknown
             )
             if let change = row.changes.last {
                 let size = change.change.map(ComparedFigure.percent) ?? row.text(change.after)
@@ -127,25 +122,22 @@ package struct TrendPage {
         }
     }
 
-    /// Without the counts of errors and losses that no run has.
+    /// The rows without the counts of errors and losses that no run has.
     var rowsThatVary: [RunTrend.Row] {
         self.trend.rows.filter { row in row.values.contains { $0 ?? 0 != 0 } }
     }
 }
 
 extension RunTrend.Row {
-    /// `publish_ack_duration QoS 1 p99`.
-    var words: String {
-        SeriesName.words(self.name, self.labels, self.field)
-    }
-
     /// The hue of its quantity.
     var style: ChartStyle {
-        if let latency = RunLatency.all.first(where: { $0.name == self.name }) { return latency.style(self.labels) }
+        if let latency = MetricDefinition.charted.first(where: { $0.name == self.name }) {
+            return latency.style(self.labels)
+        }
         let shade = self.labels["qos"].flatMap { Int($0) }
         return switch self.name {
-        case "errors", "delivery_lost": ChartStyle(PageFigure.Hue.errors)
-        case "received": ChartStyle(PageFigure.Hue.delivered, shade: shade)
+        case MetricDefinition.errors.name, MetricDefinition.deliveryLost.name: ChartStyle(PageFigure.Hue.errors)
+        case MetricDefinition.received.name: ChartStyle(PageFigure.Hue.delivered, shade: shade)
         default: ChartStyle(PageFigure.Hue.acknowledged, shade: shade)
         }
     }
@@ -160,4 +152,9 @@ extension RunTrend.Row {
         default: .count("")
         }
     }
+}
+
+extension RunRecord {
+    /// `2026-11-25 17:05 UTC`.
+    var startWords: String { "\(self.startedAt.prefix(16).replacing("T", with: " ")) UTC" }
 }

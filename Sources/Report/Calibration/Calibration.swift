@@ -1,4 +1,3 @@
-import FoundationEssentials
 package import Measurement
 
 /// The capacity of a host and generator, and the accuracy of the meter there: the file of schema
@@ -29,7 +28,6 @@ package struct Calibration: Codable, Hashable, Sendable {
 
     /// The differences between runs of the same build.
     package struct Noise: Codable, Hashable, Sendable {
-        /// The command of the runs.
         package var command: String
         package var runs: Int
         package var figures: [NoiseFloor.Figure]

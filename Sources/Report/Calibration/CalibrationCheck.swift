@@ -47,7 +47,7 @@ package struct CalibrationCheck: Codable, Hashable, Sendable {
     /// One run, and the broker's own figures of it.
     package struct Delayed: Sendable {
         package var record: RunRecord
-        /// Of the messages that were held, as the broker measured it, seconds.
+        /// The seconds for which messages were held, as the broker measured them.
         package var held: Double?
         package var count: UInt64
 
@@ -65,7 +65,7 @@ package struct CalibrationCheck: Codable, Hashable, Sendable {
         let problem = runs.lazy.compactMap(\.record.unsound).first
         var (held, difference, delayed, counted): ([Double], [Double], [Double], [Double]) = ([], [], [], [])
         for run in runs {
-            guard let hold = run.held, let histogram = run.record.histogram("delivery_duration") else { continue }
+            guard let hold = run.held, let histogram = run.record.histogram(.delivery) else { continue }
             let (low, high) = histogram.split(at: Int64(hold * 1e9 / 2))
             guard let plain = low.percentile(50), let late = high.percentile(50) else { continue }
             held.append(hold)
@@ -104,8 +104,8 @@ package struct CalibrationCheck: Codable, Hashable, Sendable {
         let least = 0.1
         let problem = record.unsound ?? (seconds == nil ? "the broker did not stall" : nil)
         let length = seconds ?? 0
-        let response = record.histogram("publish_ack_duration").map { $0.split(at: Int64(least * 1e9)).above.count }
-        let service = record.histogram("publish_service_duration").map { $0.split(at: Int64(length * 5e8)).above.count }
+        let response = record.histogram(.publishAck).map { $0.split(at: Int64(least * 1e9)).above.count }
+        let service = record.histogram(.publishService).map { $0.split(at: Int64(length * 5e8)).above.count }
         return [
             CalibrationCheck(
                 "stall, response time",
@@ -129,7 +129,7 @@ package struct CalibrationCheck: Codable, Hashable, Sendable {
     /// Messages that the broker lost, duplicated or reordered, compared with the run's counter: equal, to the message.
     package static func count(
         _ name: String,
-        _ counter: String,
+        _ counter: MetricDefinition,
         _ record: RunRecord,
         injected: UInt64
     ) -> CalibrationCheck {
@@ -137,7 +137,7 @@ package struct CalibrationCheck: Codable, Hashable, Sendable {
         let isUnsound = record.verdict?.state == .aborted || record.verdict?.state == .unreconciled
         return CalibrationCheck(
             name,
-            "\(counter), against how many the broker made",
+            "\(counter.name), against how many the broker made",
             injected: Double(injected),
             reported: record.sum(of: counter),
             problem: isUnsound ? record.unsound : injected == 0 ? "the broker made none" : nil
@@ -148,13 +148,13 @@ package struct CalibrationCheck: Codable, Hashable, Sendable {
 
     /// An open loop of `due` operations; `arrived`: PUBLISH that the broker counted.
     package static func pacing(_ record: RunRecord, due: Double, arrived: UInt64) -> [CalibrationCheck] {
-        let lag = record.metrics.first { $0.name == "schedule_lag" && $0.labels["stage"] == nil }?.duration
+        let lag = record.metrics.first { $0.isOf(.scheduleLag) && $0.labels["stage"] == nil }?.duration
         return [
             CalibrationCheck(
                 "offered",
                 "publish_offered, against rate × duration",
                 injected: due,
-                reported: record.sum(of: "publish_offered"),
+                reported: record.sum(of: .publishOffered),
                 // The last one may be due at the very end.
                 tolerance: 1
             ),
@@ -162,7 +162,7 @@ package struct CalibrationCheck: Codable, Hashable, Sendable {
                 "sent",
                 "publish_sent, against what came to the broker",
                 injected: Double(arrived),
-                reported: record.sum(of: "publish_sent"),
+                reported: record.sum(of: .publishSent),
                 problem: arrived == 0 ? "nothing came to the broker" : nil
             ),
             CalibrationCheck(
@@ -205,7 +205,7 @@ package struct CalibrationCheck: Codable, Hashable, Sendable {
         return CalibrationCheck(
             "noise floor",
             "the largest deviation of a median or rate between runs of the same"
-                + (worst.map { ", that of \($0.title) \($0.field.text)" } ?? ""),
+                + (worst.map { ", that of \($0.fullTitle)" } ?? ""),
             unit: "ratio",
             injected: 0,
             reported: worst?.deviation,
@@ -223,13 +223,12 @@ extension RunRecord {
     }
 
     /// The sum over its labels; nothing where there is no such counter.
-    package func sum(of name: String) -> Double? {
-        let counters = self.metrics.filter { $0.name == name && $0.labels["stage"] == nil }.compactMap(\.counter)
-        return counters.isEmpty ? nil : counters.reduce(0) { $0 + $1.value }
+    package func sum(of kind: MetricDefinition) -> Double? {
+        self.metrics.counters([kind]) { $0["stage"] == nil }.sum { $0.value }
     }
 
-    fileprivate func histogram(_ name: String) -> Histogram? {
-        self.metrics.first { $0.name == name && $0.labels["stage"] == nil }?.duration?.decodedHistogram()
+    fileprivate func histogram(_ metric: MetricDefinition) -> Histogram? {
+        self.metrics.first { $0.isOf(metric) && $0.labels["stage"] == nil }?.duration?.decodedHistogram()
     }
 }
 

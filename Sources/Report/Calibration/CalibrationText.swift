@@ -1,9 +1,11 @@
+import Measurement
+
 /// A calibration for a terminal, printed part by part in progress.
 package enum CalibrationText {
     /// One check: what was injected, what was reported, the difference, and whether that is ok.
     package static func line(_ check: CalibrationCheck) -> String {
-        func value(_ value: Double?) -> String { value.map { self.text($0, check.unit) } ?? Human.unknown }
-        let difference = check.difference.map { ($0 > 0 ? "+" : "") + self.text($0, check.unit) } ?? Human.unknown
+        func value(_ value: Double?) -> String { value.map { self.text($0, check.unit) } ?? Words.unknown }
+        let difference = check.difference.map { ($0 > 0 ? "+" : "") + self.text($0, check.unit) } ?? Words.unknown
         let words = [
             "\(check.ok ? "ok    " : "not ok") \(check.name.paddedRight(to: 22))",
             "injected \(value(check.injected))", "reported \(value(check.reported))", "difference \(difference)",
@@ -13,13 +15,13 @@ package enum CalibrationText {
     }
 
     package static func line(_ cost: Calibration.Cost) -> String {
-        let rate = cost.messagesPerSecond.map { " · \(Human.rate($0)) in closed loop" } ?? ""
-        return "       QoS \(cost.qos): \(Human.duration(cost.cpuSecondsPerMessage)) of CPU a message\(rate)\n"
+        let rate = cost.messagesPerSecond.map { " · \(Words.rate($0)) in closed loop" } ?? ""
+        return "       QoS \(cost.qos): \(Words.duration(cost.cpuSecondsPerMessage)) of CPU a message\(rate)\n"
     }
 
     package static func line(_ limit: Calibration.Limit) -> String {
         let load =
-            limit.load.map { limit.varies == "clients" ? Human.counted($0, "client") : Human.rate($0) } ?? "nothing"
+            limit.load.map { limit.varies == "clients" ? Words.counted($0, "client") : Words.rate($0) } ?? "nothing"
         let words =
             switch limit.kind {
             case "generator-limited": "\(load) held before the generator was the limit: \(limit.reason ?? "")"
@@ -39,9 +41,9 @@ package enum CalibrationText {
 
     private static func text(_ value: Double, _ unit: String?) -> String {
         switch unit {
-        case "seconds": Human.duration(value)
-        case "ratio": Human.percent(value)
-        default: Human.number(value)
+        case "seconds": Words.duration(value)
+        case "ratio": Words.percent(value)
+        default: Words.number(value)
         }
     }
 }

@@ -10,7 +10,7 @@ package enum Comparability {
         /// The product, not its version.
         case server
         case verdict
-        /// Of what measured the noise, and of the runs.
+        /// The version of what measured the noise, against that of the runs.
         case version
     }
 
@@ -82,7 +82,7 @@ package enum Comparability {
         return "the \(name) differs: \(one) in \(first.path), \(two) in \(other.path)"
     }
 
-    /// Of the first group whose server is known in both runs, and of another product.
+    /// The servers of the first group that has different products in the two runs.
     private static func serverDifference(_ first: ComparedRun, _ other: ComparedRun) -> String? {
         for server in first.record.servers ?? [] {
             let same = other.record.servers?.first { $0.group == server.group }
@@ -114,7 +114,7 @@ package enum Comparability {
 struct PlanIdentity {
     private static let incidental: Set = ["targets", "seed", "store", "schedule_hash"]
 
-    /// By path: `groups.sensors.rate`.
+    /// The entries by their paths: `groups.sensors.rate`.
     private(set) var facts: [String: String] = [:]
     private let without: Set<String>
 
@@ -132,9 +132,7 @@ struct PlanIdentity {
 
     /// FNV-1a of all facts in order, in hexadecimal: a name for people, not what decides.
     var hash: String {
-        let text = self.facts.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)\n" }.joined()
-        let hex = String(text.stableHash, radix: 16)
-        return String(repeating: "0", count: 16 - hex.count) + hex
+        self.facts.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)\n" }.joined().stableHex
     }
 
     private mutating func add(_ value: JSONValue, _ path: String) {
@@ -153,7 +151,7 @@ struct PlanIdentity {
         case .bool(let value): self.facts[path] = "\(value)"
         case .integer(let value): self.facts[path] = "\(value)"
         // A file may have 2 where another has 2.0.
-        case .number(let value): self.facts[path] = PlainNumber.text(value)
+        case .number(let value): self.facts[path] = Words.plain(value)
         case .string(let value): self.facts[path] = "'\(value)'"
         }
     }
@@ -180,7 +178,6 @@ package enum RunTitle {
         return shared.isEmpty ? nil : .array(shared)
     }
 
-    /// The titles of a run, for headings.
     package static func words(_ record: RunRecord) -> [String] {
         self.keys.flatMap { key in
             switch record.plan[key] {

@@ -1,12 +1,12 @@
 package import Measurement
 
 /// One figure of one metric on both sides.
-package struct ComparedFigure: Hashable, Sendable {
+package struct ComparedFigure: SeriesFigure, Hashable {
     package enum Finding: String, Codable, Sendable {
-        /// Beyond the interval of chance, on the bad side.
+        /// The change lies beyond the interval of chance, on the bad side.
         case worse
         case better
-        /// Beyond it, where neither way is better.
+        /// The change lies beyond it, where neither way is better.
         case changed
         /// No significant difference.
         case same
@@ -46,10 +46,13 @@ package struct ComparedFigure: Hashable, Sendable {
     package var labels: Labels
     package var field: Threshold.Field
     package var unit: String?
-    package var direction: MetricDirection
+    package var direction: MetricDefinition.Direction
     /// Means over the runs: of logarithms where the change is a ratio.
     package var base: Double?
     package var new: Double?
+    /// Whether some run of the side has but a lower bound of the figure.
+    package var isBaseBound = false
+    package var isNewBound = false
     /// NEW by BASE less 1, and its interval; absent where BASE is 0.
     package var change: Double?
     package var interval: ClosedRange<Double>?
@@ -59,39 +62,51 @@ package struct ComparedFigure: Hashable, Sendable {
     package var finding: Finding
     package var gate: Gate?
 
-    /// `publish_ack_duration{leg=puback,qos=1}`.
-    package var title: String {
-        self.labels.isEmpty ? self.name : "\(self.name){\(self.labels.words)}"
-    }
-
-    /// A value of either side for people.
-    package func text(_ value: Double?) -> String {
-        value.map { self.field.text($0, unit: self.unit) } ?? Human.unknown
-    }
-
-    package var changeText: String { self.change.map(Self.percent) ?? Human.unknown }
+    package var baseText: String { self.text(self.base, isBound: self.isBaseBound) }
+    package var newText: String { self.text(self.new, isBound: self.isNewBound) }
+    /// Both sides, the change and its interval, as tables of text have them.
+    var texts: [String] { [self.baseText, self.newText, self.changeText, self.intervalText] }
+    package var changeText: String { self.change.map { Self.change($0) } ?? Words.unknown }
 
     package var intervalText: String {
-        guard let interval = self.interval else { return Human.unknown }
-        return "\(Self.percent(interval.lowerBound)) … \(Self.percent(interval.upperBound))"
+        guard let interval = self.interval else { return Words.unknown }
+        let isWide = [interval.lowerBound, interval.upperBound].contains { abs($0) > Self.mostPercent }
+        return [interval.lowerBound, interval.upperBound].map { Self.change($0, isFactor: isWide) }
+            .joined(separator: " … ")
+    }
+
+    package var limitText: String? {
+        guard let limit = self.gate?.limit else { return nil }
+        let sign = limit == 0 ? "" : self.direction == .up ? "-" : "+"
+        return "\(sign)\(Words.plain((limit * 1000).rounded() / 10)) %"
     }
 
     /// `hasFailed`: of the comparison; without it a broken gate is not a regression yet.
     package func findingText(hasFailed: Bool) -> String {
         if let gate = self.gate, gate.isBroken { return hasFailed ? "REGRESSION" : "beyond limit" }
         return switch self.finding {
-        case .same: self.gate?.isUndecided == true ? "undecided" : "no difference"
+        case .same where self.gate?.isUndecided == true: "undecided"
+        case .same: self.base == self.new ? "no difference" : "within noise"
         default: self.finding.rawValue
         }
     }
 
-    /// With its sign, to the tenth of a percent; whole from 100 % on.
+    /// From here on a change is easier to read as a factor.
+    private static let mostPercent = 0.5
+
+    /// A change as `+12.5 %`, or as the factor `2.7 ×`.
+    private static func change(_ share: Double, isFactor: Bool? = nil) -> String {
+        isFactor ?? (abs(share) > self.mostPercent) && share > -1
+            ? "\(Words.significant(1 + share)) ×" : self.percent(share)
+    }
+
+    /// A share with its sign, to the tenth of a percent; whole from 100 % on.
     package static func percent(_ share: Double) -> String {
-        guard share.isFinite else { return Human.unknown }
+        guard share.isFinite else { return Words.unknown }
         let percent = share * 100
-        let digits = PlainNumber.fixed(abs(percent), digits: 1)
+        let digits = Words.plainFixed(abs(percent), digits: 1)
         if digits == "0.0" { return "0.0 %" }
         let sign = percent < 0 ? "-" : "+"
-        return sign + (abs(percent) >= 99.95 ? Human.number(abs(percent).rounded()) : digits) + " %"
+        return sign + (abs(percent) >= 99.95 ? Words.number(abs(percent).rounded()) : digits) + " %"
     }
 }

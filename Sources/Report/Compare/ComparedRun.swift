@@ -1,7 +1,6 @@
 import FoundationEssentials
 package import Measurement
 
-/// A run as it enters a comparison.
 package struct ComparedRun: Sendable {
     package let path: String
     package let record: RunRecord
@@ -56,7 +55,7 @@ package struct ComparedRun: Sendable {
         return isSearch ? "a search for capacity has no trend" : nil
     }
 
-    /// By its name: of an interrupted run, or of one that was moved aside.
+    /// Whether a directory has the name of an interrupted run, or of one that was moved aside.
     private static func isUnfinished(_ name: some StringProtocol) -> Bool {
         String(name).firstMatch(of: /\.partial(\.[0-9]+)?$/) != nil
     }
@@ -99,11 +98,11 @@ package struct ComparedRun: Sendable {
     /// Lost messages are one series whatever their cause: a run that loses some has causes that another one lacks.
     var series: [Series: Metric] {
         var all: [Series: Metric] = [:]
-        for metric in self.record.metrics where metric.name != "errors" {
+        for metric in self.record.metrics where !metric.isOf(.errors) {
             let labels = metric.labels.removing(Labels.cause).removing(Labels.permitted)
             let series = Series(name: metric.name, labels: labels)
             if labels != metric.labels, let known = all[series] {
-                all[series] = Metric.joining([known, metric], nil)
+                all[series] = JoinedInterval.metric([known, metric])
             } else {
                 all[series] = metric
             }
@@ -144,18 +143,26 @@ extension Metric {
         default: nil
         }
     }
+
+    /// Whether that figure is only known to be at least so much.
+    func isBound(_ field: Threshold.Field) -> Bool {
+        guard let reading = self.duration, !reading.bounds.isEmpty else { return false }
+        return switch field {
+        case .mean: reading.isBound(\.mean)
+        case .max: reading.isBound(\.max)
+        case .percentile(let percent):
+            DurationReading.percentiles.first { $0.percent == percent }.map { reading.isBound($0.field) }
+                ?? (reading.decodedValues()?.percentile(percent)?.isExact == false)
+        case .count, .rate, .min: false
+        }
+    }
 }
 
 extension DurationReading {
     fileprivate func percentile(_ percent: Double) -> Double? {
-        switch percent {
-        case 50: self.p50
-        case 90: self.p90
-        case 95: self.p95
-        case 99: self.p99
-        case 99.9: self.p999
-        case 99.99: self.p9999
-        default: self.decodedHistogram()?.percentile(percent).map { Double($0) / 1e9 }
+        guard let known = Self.percentiles.first(where: { $0.percent == percent }) else {
+            return self.decodedHistogram()?.percentile(percent).map { Double($0) / 1e9 }
         }
+        return self[keyPath: known.field]
     }
 }

@@ -2,7 +2,7 @@ import Measurement
 
 /// Two sides of runs held against each other, figure by figure.
 package struct Comparison: Sendable {
-    /// Of the intervals, two-sided, each by itself.
+    /// The confidence of the intervals, two-sided, each by itself.
     package static let confidence = 0.95
     /// How often a comparison of the same build may find a regression, over all that it judges.
     package static let falseAlarms = 0.02
@@ -13,6 +13,7 @@ package struct Comparison: Sendable {
     /// The reasons why requested limits cannot be judged, one per line: a gate that cannot fail is useless.
     package private(set) var problems: [String] = []
 
+    let sides: Sides
     /// Runs that are another one of their side once more.
     let copies: Int
 
@@ -41,6 +42,7 @@ package struct Comparison: Sendable {
         self.remarks = remarks
         self.isStrict = isStrict
         let sides = Sides(self.base, self.new)
+        self.sides = sides
         let limits = limits.map { Gates(limits: $0, isGiven: true) } ?? Gates(limits: Self.usual(sides), isGiven: false)
         for series in sides.all { self.figures += self.figures(series, sides, limits) }
         self.correct()
@@ -74,9 +76,9 @@ package struct Comparison: Sendable {
     static func usual(_ sides: Sides) -> [RegressionLimit] {
         for limits in [RegressionLimit.usual, RegressionLimit.usualOfConnects, RegressionLimit.usualOfBenchmarks] {
             let chosen = limits.filter { limit in
-                limit.name != "errors" && sides.all.contains { limit.chooses($0.name, $0.labels) }
+                !limit.isOf(.errors) && sides.all.contains { limit.chooses($0.name, $0.labels) }
             }
-            if !chosen.isEmpty { return chosen + limits.filter { $0.name == "errors" } }
+            if !chosen.isEmpty { return chosen + limits.filter { $0.isOf(.errors) } }
         }
         return []
     }
@@ -109,7 +111,7 @@ package struct Comparison: Sendable {
         _ limit: RegressionLimit?,
         unit: String?
     ) -> ComparedFigure {
-        let direction = MetricDirection.of(series.name)
+        let direction = MetricDefinition.named(series.name).direction
         let (old, young) = (samples.base(field), samples.new(field))
         var figure = ComparedFigure(
             name: series.name,
@@ -120,6 +122,7 @@ package struct Comparison: Sendable {
             basis: self.basis(series, field),
             finding: .missing
         )
+        (figure.isBaseBound, figure.isNewBound) = samples.areBounds(field)
         let isComplete = old.count == self.base.count && young.count == self.new.count
         guard isComplete, !old.isEmpty, !young.isEmpty else {
             figure.base = Self.mean(old, .difference)
@@ -153,7 +156,7 @@ package struct Comparison: Sendable {
     }
 
     private static func scale(_ series: Series, _ field: Threshold.Field, _ samples: [RunSample]) -> Resampling.Scale {
-        let isMishap = field == .count && MetricDirection.isMishap(series.name)
+        let isMishap = field == .count && MetricDefinition.named(series.name).isMishap
         return isMishap || samples.contains { $0.value <= 0 } ? .difference : .ratio
     }
 
@@ -172,8 +175,8 @@ package struct Comparison: Sendable {
         if let known = self.noise?.noise(series.name, series.labels, field.text) { return known }
         guard self.isSingle else { return nil }
         // Errors and losses count as random until a measurement shows otherwise.
-        if MetricDirection.isMishap(series.name) { return nil }
-        let isDuration = series.name.hasSuffix("_duration") || series.name.hasSuffix("_lag")
+        if MetricDefinition.named(series.name).isMishap { return nil }
+        let isDuration = MetricDefinition.named(series.name).kind == .duration
         return Resampling.Noise(deviation: NoiseFloor.assumed(field: field, isDuration: isDuration))
     }
 

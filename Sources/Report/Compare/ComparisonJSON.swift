@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Glibc
 import Measurement
 
@@ -19,7 +18,7 @@ package enum ComparisonJSON {
             notes: comparison.notes,
             figures: comparison.figures.map(Figure.init)
         )
-        return try PrettyJSON.text(document, path: "comparison")
+        return try PrettyJSON.text(document, path: "comparison", isSnakeCase: true)
     }
 
     private struct Document: Encodable {
@@ -33,13 +32,6 @@ package enum ComparisonJSON {
         var new: [Run]
         var notes: [String]
         var figures: [Figure]
-
-        enum CodingKeys: String, CodingKey {
-            case schema, ok, indicative, confidence
-            case falseAlarms = "false_alarms"
-            case planHash = "plan_hash"
-            case base, new, notes, figures
-        }
     }
 
     private struct Run: Encodable {
@@ -52,12 +44,6 @@ package enum ComparisonJSON {
             self.startedAt = run.record.startedAt
             self.verdict = run.record.verdict?.state.rawValue
         }
-
-        enum CodingKeys: String, CodingKey {
-            case directory
-            case startedAt = "started_at"
-            case verdict
-        }
     }
 
     private struct Figure: Encodable {
@@ -65,7 +51,7 @@ package enum ComparisonJSON {
         var labels: Labels
         var field: String
         var unit: String?
-        var better: MetricDirection
+        var better: MetricDefinition.Direction
         var base: Double?
         var new: Double?
         var change: Double?
@@ -92,14 +78,6 @@ package enum ComparisonJSON {
             self.basis = figure.basis
             self.finding = figure.finding
             self.judged = figure.gate.map(Judged.init)
-        }
-
-        enum CodingKeys: String, CodingKey {
-            case name, labels, field, unit, better, base, new, change
-            case changeLow = "change_low"
-            case changeHigh = "change_high"
-            case measuredChange = "measured_change"
-            case basis, finding, judged
         }
     }
 

@@ -24,15 +24,12 @@ package enum ComparisonMarkdown {
         let limit = showsLimit ? ["limit"] : []
         var table = MarkdownTable(["figure", "base", "new", "change", "95 % interval"] + limit + ["finding"])
         for figure in figures {
-            let name = MarkdownTable.code("\(figure.title) \(figure.field.text)")
+            let name = MarkdownTable.code(figure.fullTitle)
             let fails = figure.gate?.isBroken == true && comparison.hasFailed
-            let cells = [
-                figure.text(figure.base), figure.text(figure.new), figure.changeText, figure.intervalText,
-            ]
-            let limits = figure.gate.map { [ComparisonText.limit($0, figure.direction)] } ?? limit
+            let limits = figure.limitText.map { [$0] } ?? limit
             let finding = figure.findingText(hasFailed: comparison.hasFailed)
             let words = fails ? "**\(finding)**" : finding
-            table.add([name] + cells.map(MarkdownTable.escaped) + limits + [words], raw: true)
+            table.add([name] + figure.texts.map(MarkdownTable.escaped) + limits + [words], raw: true)
         }
         return table.text
     }

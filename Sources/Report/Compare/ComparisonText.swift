@@ -39,11 +39,8 @@ package struct ComparisonText {
         guard !figures.isEmpty else { return [] }
         var table = TextTable([title, "base", "new", "change", "95 % interval", showsLimit ? "limit" : "", ""])
         for figure in figures {
-            table.add([
-                "\(figure.title) \(figure.field.text)", figure.text(figure.base), figure.text(figure.new),
-                figure.changeText, figure.intervalText, figure.gate.map { Self.limit($0, figure.direction) } ?? "",
-                figure.findingText(hasFailed: self.comparison.hasFailed),
-            ])
+            let finding = figure.findingText(hasFailed: self.comparison.hasFailed)
+            table.add([figure.fullTitle] + figure.texts + [figure.limitText ?? "", finding])
         }
         var lines = table.lines()
         lines[0] = self.style.paint(lines[0], .bold)
@@ -51,11 +48,6 @@ package struct ComparisonText {
             lines[index + 1] = self.style.paint(lines[index + 1], self.ink)
         }
         return [""] + lines
-    }
-
-    package static func limit(_ gate: ComparedFigure.Gate, _ direction: MetricDirection) -> String {
-        let percent = PlainNumber.text((gate.limit * 1000).rounded() / 10)
-        return gate.limit == 0 ? "0 %" : "\(direction == .up ? "-" : "+")\(percent) %"
     }
 }
 
@@ -141,7 +133,7 @@ extension Comparison {
     }
 
     private static func stolen(_ runs: [ComparedRun]) -> String {
-        Human.percent(runs.reduce(0) { $0 + ($1.record.generator.hostSteal ?? 0) } / Double(runs.count))
+        Words.percent(runs.reduce(0) { $0 + ($1.record.generator.hostSteal ?? 0) } / Double(runs.count))
     }
 
     static func runs(_ count: Int) -> String { count == 1 ? "1 run" : "\(count) runs" }

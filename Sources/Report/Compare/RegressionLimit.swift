@@ -7,7 +7,6 @@ package import Measurement
 /// Each series that the labels select is judged separately. Without `phase` the total is judged, without `leg` all but
 /// the half-way leg, without `stage` the whole run.
 package struct RegressionLimit: Hashable, Sendable {
-    /// The text of the limit.
     package let expression: String
     package let name: String
     package let labels: Labels
@@ -35,7 +34,7 @@ package struct RegressionLimit: Hashable, Sendable {
     }
 
     private static func problem(_ name: String, _ field: Threshold.Field?) -> String? {
-        let isDuration = name.hasSuffix("_duration") || name.hasSuffix("_lag")
+        let isDuration = MetricDefinition.named(name).kind == .duration
         return switch field {
         case .max?: "the maximum does not show a change; use p99.9"
         case .min?: "the minimum does not show a change; use p50"
@@ -61,29 +60,35 @@ package struct RegressionLimit: Hashable, Sendable {
         // A stage's own figures are in those of the run already.
         guard labels["stage"] == self.labels["stage"] else { return false }
         // Their sum has no labels; one kind is judged where it is named.
-        if name == "errors", self.labels.isEmpty { return labels.isEmpty }
+        if self.isOf(.errors), self.labels.isEmpty { return labels.isEmpty }
         if self.labels["phase"] == nil, let phase = labels["phase"], phase != "total" { return false }
         return self.labels["leg"] != nil || labels["leg"] != "pubrec"
     }
 
     /// The default limits: latency, throughput, loss and errors.
-    static let usual: [RegressionLimit] =
-        ["publish_ack_duration", "delivery_duration", "request_duration", "iq_duration"].flatMap {
-            [RegressionLimit($0, .percentile(50), 0.05), RegressionLimit($0, .percentile(99), 0.1)]
-        }
-        + ["publish_acked", "publish_confirmed", "received", "stanza_confirmed"].map {
-            RegressionLimit($0, .rate, 0.05)
-        }
-        + [RegressionLimit("delivery_lost", .count, 0), RegressionLimit("errors", .count, 0)]
+    static let usual = [MetricDefinition.Limit.latency, .rate, .count].flatMap { limit in
+        MetricDefinition.all.filter { $0.limit == limit && ![.connect, .decoder].contains($0.role) }
+    }.flatMap(Self.limits)
 
     /// The default limits of runs that have no metric of ``usual``.
-    static let usualOfConnects = [
-        RegressionLimit("connect_duration", .percentile(50), 0.05),
-        RegressionLimit("connect_duration", .percentile(99), 0.1), RegressionLimit("errors", .count, 0),
-    ]
+    static let usualOfConnects = [.connect, .errors].flatMap(Self.limits)
 
-    static let usualOfBenchmarks = [RegressionLimit("decode_packet_time", .mean, 0.05)]
+    static let usualOfBenchmarks = MetricDefinition.all(.decoder).flatMap(Self.limits)
+
+    private static func limits(of metric: MetricDefinition) -> [RegressionLimit] {
+        let limits: [(Threshold.Field, Double)] =
+            switch metric.limit {
+            case .latency?: [(.percentile(50), 0.05), (.percentile(99), 0.1)]
+            case .rate?: [(.rate, 0.05)]
+            case .mean?: [(.mean, 0.05)]
+            case .count?: [(.count, 0)]
+            case nil: []
+            }
+        return limits.map { RegressionLimit(metric.name, $0, $1) }
+    }
 }
+
+extension RegressionLimit: MetricNamed {}
 
 extension Threshold.Field {
     /// The text form: `p99.9`.
@@ -94,7 +99,7 @@ extension Threshold.Field {
         case .min: "min"
         case .mean: "mean"
         case .max: "max"
-        case .percentile(let percent): "p\(PlainNumber.text(percent))"
+        case .percentile(let percent): "p\(Words.plain(percent))"
         }
     }
 }

@@ -24,36 +24,24 @@ struct RunBlocks {
         let grid = BlockGrid(start: start, end: end)
         self.seconds = Array(repeating: 0, count: grid.count)
         for entry in HistogramLog.read(log).entries { self.add(entry, grid) }
-        for interval in Self.intervals(TimelineRow.read(timeline)) {
-            let middle = Double(interval.second) + interval.length / 2
+        for rows in TimelineRow.read(timeline).byInterval where !RunHistory.unmeasuredPhases.contains(rows[0].phase) {
+            // The length is that of a counter that moved, else a second.
+            let length = rows.compactMap(\.length).last ?? 1
+            let middle = Double(rows[0].second) + length / 2
             guard middle >= start, middle < end else { continue }
             let block = grid.block(of: middle)
-            self.seconds[block] += interval.length
-            for row in interval.rows { self.add(row, block) }
+            self.seconds[block] += length
+            for row in rows { self.add(row, block) }
         }
-    }
-
-    /// The rows of each measured interval, and its length: that of a counter that moved, else a second.
-    private static func intervals(_ rows: [TimelineRow]) -> [(second: Int, length: Double, rows: [TimelineRow])] {
-        var intervals: [(second: Int, length: Double, rows: [TimelineRow])] = []
-        for row in rows where !RunHistory.unmeasuredPhases.contains(row.phase) {
-            if row.beginsInterval { intervals.append((row.second, 1, [])) }
-            if let length = row.length { intervals[intervals.count - 1].length = length }
-            intervals[intervals.count - 1].rows.append(row)
-        }
-        return intervals
     }
 
     private mutating func add(_ entry: HistogramLog.Entry, _ grid: BlockGrid) {
-        guard let parts = HistogramLog.parse(tag: entry.tag[...]) else { return }
-        let labels = Dictionary(parts.labels.map { ($0.key, $0.value) }, uniquingKeysWith: { $1 })
-        // Not in the totals, so not here.
-        guard labels[HistogramLog.unmeasured.key] != HistogramLog.unmeasured.value,
+        // Values outside the measured phase are not in the totals, so not here.
+        guard let tag = HistogramLog.parse(tag: entry.tag), tag.isMeasured,
             let histogram = try? Histogram(decodingV2: entry.encoded)
         else { return }
-        let series = Series(name: parts.name, labels: Labels(labels))
         // The answers of the drain belong to the last block, what came before the measured phase to the first.
-        self.histograms[series, default: [:]][grid.block(of: entry.start), default: Histogram()].merge(histogram)
+        self.histograms[tag.series, default: [:]][grid.block(of: entry.start), default: Histogram()].merge(histogram)
     }
 
     private mutating func add(_ row: TimelineRow, _ block: Int) {
@@ -66,7 +54,6 @@ struct RunBlocks {
         }
     }
 
-    /// The blocks that have values.
     func histogram(_ series: Series) -> BlockedHistogram? {
         guard let blocks = self.histograms[series] else { return nil }
         return BlockedHistogram(blocks.sorted { $0.key < $1.key }.map(\.value))

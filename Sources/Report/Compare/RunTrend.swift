@@ -2,24 +2,24 @@ package import Measurement
 
 /// The usual figures of runs in the order of their starts, and where their levels changed.
 package struct RunTrend: Sendable {
-    package struct Row: Sendable {
+    package struct Row: SeriesFigure {
         package var name: String
         package var labels: Labels
         package var field: Threshold.Field
         package var unit: String?
-        package var direction: MetricDirection
+        package var direction: MetricDefinition.Direction
         /// One for each run; absent where a run lacks the figure.
         package var values: [Double?]
-        /// In the order of runs.
+        /// The runs whose value is only known to be at least so much.
+        package var bounds: Set<Int>
+        /// The changes in the order of the runs.
         package var changes: [LevelChange]
 
-        /// A value of it for people.
-        package func text(_ value: Double?) -> String {
-            value.map { self.field.text($0, unit: self.unit) } ?? Human.unknown
-        }
+        /// The value of a run for people.
+        package func text(run: Int) -> String { self.text(self.values[run], isBound: self.bounds.contains(run)) }
     }
 
-    /// By their starts.
+    /// The runs in the order of their starts.
     package let runs: [ComparedRun]
     package let rows: [Row]
     /// Where the runs differ in more than the server; the first run is the measure.
@@ -39,7 +39,7 @@ package struct RunTrend: Sendable {
 
     private static func row(_ series: Series, _ limit: RegressionLimit, _ sides: Sides, _ runs: [ComparedRun]) -> Row? {
         let field = limit.field ?? sides.plainField(series)
-        let isMishap = MetricDirection.isMishap(series.name)
+        let isMishap = MetricDefinition.named(series.name).isMishap
         guard isMishap || sides.fields(series).contains(field) else { return nil }
         let values = runs.indices.map { sides.value(series, field, run: $0) }
         guard values.count(where: { $0?.isFinite == true }) > 1 else { return nil }
@@ -50,8 +50,9 @@ package struct RunTrend: Sendable {
             labels: series.labels,
             field: field,
             unit: sides.unit(series),
-            direction: MetricDirection.of(series.name),
+            direction: MetricDefinition.named(series.name).direction,
             values: values,
+            bounds: Set(runs.indices.filter { sides.isBound(series, field, run: $0) }),
             changes: LevelChange.all(in: levels)
         )
     }
@@ -100,7 +101,7 @@ package struct LevelChange: Hashable, Sendable {
             guard let lowBefore = before.first, let highBefore = before.last, let lowAfter = after.first,
                 let highAfter = after.last, highBefore < lowAfter || highAfter < lowBefore
             else { continue }
-            let (old, new) = (Self.median(before), Self.median(after))
+            let (old, new) = (before.median ?? 0, after.median ?? 0)
             let spread = max(highBefore - lowBefore, highAfter - lowAfter)
             let shift = abs(new - old)
             guard shift > self.spreads * spread else { continue }
@@ -108,10 +109,5 @@ package struct LevelChange: Hashable, Sendable {
             if strength > best?.strength ?? 0 { best = (cut, old, new, strength) }
         }
         return best.map { ($0.cut, $0.before, $0.after) }
-    }
-
-    private static func median(_ sorted: [Double]) -> Double {
-        let half = sorted.count / 2
-        return sorted.count.isMultiple(of: 2) ? (sorted[half - 1] + sorted[half]) / 2 : sorted[half]
     }
 }

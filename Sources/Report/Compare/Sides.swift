@@ -15,7 +15,7 @@ struct Sides {
         self.metrics = (base + new).map(\.series)
         self.errors = (base + new).map(\.errors)
         let named = Set(self.metrics.flatMap(\.keys))
-        let kinds = Set(self.errors.flatMap(\.keys)).map { Series(name: "errors", labels: $0) }
+        let kinds = Set(self.errors.flatMap(\.keys)).map { Series(name: MetricDefinition.errors.name, labels: $0) }
         self.all = Array(named) + kinds
     }
 
@@ -35,7 +35,7 @@ struct Sides {
 
     /// The fields worth comparing.
     func fields(_ series: Series) -> [Threshold.Field] {
-        guard series.name != "errors" else { return [.count] }
+        guard !series.isOf(.errors) else { return [.count] }
         switch self.metric(series)?.reading {
         case .duration:
             let least = self.metrics.compactMap { $0[series]?.duration?.count }.min() ?? 0
@@ -45,16 +45,23 @@ struct Sides {
             }
             return fields + [.mean]
         case .counter(let reading):
-            return [reading.rate == nil || MetricDirection.isMishap(series.name) ? .count : .rate]
+            return [reading.rate == nil || MetricDefinition.named(series.name).isMishap ? .count : .rate]
         case .gauge: return [.mean]
         case nil: return []
         }
     }
 
+    /// Whether that figure is only known to be at least so much.
+    func isBound(_ series: Series, _ field: Threshold.Field, run: Int) -> Bool {
+        self.metrics[run][series]?.isBound(field) == true
+    }
+
     /// A figure of the run with that number, counted from the base's first.
     func value(_ series: Series, _ field: Threshold.Field, run: Int) -> Double? {
-        if series.name == "errors" { return field == .count ? self.errors[run][series.labels] ?? 0 : nil }
-        return self.metrics[run][series]?.value(of: field)
+        if series.isOf(.errors) { return field == .count ? self.errors[run][series.labels] ?? 0 : nil }
+        let value = self.metrics[run][series]?.value(of: field)
+        // A run without such an event has no such metric.
+        return value ?? (field == .count && series.definition?.isRare == true ? 0 : nil)
     }
 }
 
@@ -70,7 +77,14 @@ struct SeriesSamples {
         self.histograms = (sides.base + sides.new).map { $0.blocks?.histogram(series) }
     }
 
-    /// The runs that have the figure.
+    /// Whether some run of each side has but a lower bound of the figure.
+    func areBounds(_ field: Threshold.Field) -> (base: Bool, new: Bool) {
+        let all = (0..<(self.sides.base.count + self.sides.new.count)).map {
+            self.sides.isBound(self.series, field, run: $0)
+        }
+        return (all.prefix(self.sides.base.count).contains(true), all.dropFirst(self.sides.base.count).contains(true))
+    }
+
     func base(_ field: Threshold.Field) -> [RunSample] {
         self.sides.base.indices.compactMap { self.sample(field, run: $0) }
     }
@@ -96,19 +110,20 @@ struct SeriesSamples {
     }
 }
 
-/// The figures of the single runs that a comparison is made of.
-package struct RunFigures: Sendable {
-    private let sides: Sides
-
-    package init(_ comparison: Comparison) { self.sides = Sides(comparison.base, comparison.new) }
-
+// The figures of the single runs that a comparison is made of.
+extension Comparison {
     /// One value for each run of both sides; absent where a run lacks the figure.
     package func values(_ figure: ComparedFigure) -> (base: [Double?], new: [Double?]) {
         let series = Series(name: figure.name, labels: figure.labels)
-        let values = (0..<(self.sides.base.count + self.sides.new.count)).map { run in
-            self.sides.value(series, figure.field, run: run)
-        }
-        return (Array(values.prefix(self.sides.base.count)), Array(values.dropFirst(self.sides.base.count)))
+        let values = (self.base + self.new).indices.map { self.sides.value(series, figure.field, run: $0) }
+        return (Array(values.prefix(self.base.count)), Array(values.dropFirst(self.base.count)))
+    }
+
+    /// A figure of the run with that number, counted from the base's first, for people.
+    package func text(_ figure: ComparedFigure, run: Int) -> String {
+        let series = Series(name: figure.name, labels: figure.labels)
+        let isBound = self.sides.isBound(series, figure.field, run: run)
+        return figure.text(self.sides.value(series, figure.field, run: run), isBound: isBound)
     }
 
     /// All values of a duration on each side; absent without any.
@@ -121,6 +136,6 @@ package struct RunFigures: Sendable {
             }
             return whole.count > 0 ? whole : nil
         }
-        return (joined(self.sides.base), joined(self.sides.new))
+        return (joined(self.base), joined(self.new))
     }
 }

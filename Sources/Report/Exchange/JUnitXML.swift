@@ -1,3 +1,5 @@
+package import Measurement
+
 /// Results as build servers read them: the `testsuites` of JUnit.
 package struct JUnitXML: Sendable {
     package struct Case: Sendable {
@@ -42,7 +44,7 @@ package struct JUnitXML: Sendable {
     package var text: String {
         let counts = self.counts
         var attributes = [("name", self.suite)] + counts
-        if let seconds { attributes.append(("time", PlainNumber.text((seconds * 1000).rounded() / 1000))) }
+        if let seconds { attributes.append(("time", Words.plain((seconds * 1000).rounded() / 1000))) }
         if let timestamp { attributes.append(("timestamp", String(timestamp.prefix(19)))) }
         var text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
         text += "<testsuites\(Self.attributes(counts))>\n"
@@ -102,5 +104,67 @@ package struct JUnitXML: Sendable {
             }
         }
         return escaped
+    }
+
+    /// A test case for each threshold of a run, and one for its verdict.
+    ///
+    /// `isStrict`: a run that measured the generator, or could not account for every message, failed.
+    package init(_ record: RunRecord, isStrict: Bool) {
+        let summary = Summary(record)
+        let name = summary.commandName
+        let losses = record.lossTexts
+        let thresholds = record.thresholds.map { result in
+            let isOfLoss = (try? Threshold.parse(result.expression))?.isOf(.deliveryLost) == true
+            let remedy = [result.remedy].compactMap(\.self)
+            let words = (["measured: \(result.valueText)"] + remedy + (isOfLoss ? losses : [])).joined(separator: "\n")
+            return Case(
+                group: name,
+                name: result.expression,
+                outcome: result.ok ? .passed : .failed(words, type: result.state.rawValue),
+                output: result.ok ? words : nil
+            )
+        }
+        self.init(
+            suite: name,
+            seconds: record.durationSeconds,
+            timestamp: record.startedAt,
+            cases: [Self.verdict(record, name, isStrict)] + thresholds
+        )
+    }
+
+    private static func verdict(_ record: RunRecord, _ name: String, _ isStrict: Bool) -> Case {
+        guard let verdict = record.verdict else {
+            return Case(group: name, name: "verdict", outcome: .error("the run is not finished"))
+        }
+        let reasons = verdict.reasons.map(\.line)
+        let words = ([verdict.state.rawValue] + reasons).joined(separator: "\n")
+        switch verdict.state {
+        case .valid: return Case(group: name, name: "verdict", outcome: .passed)
+        case .aborted: return Case(group: name, name: "verdict", outcome: .error(words))
+        case .unreconciled, .generatorLimited:
+            let outcome: Case.Outcome = isStrict ? .failed(words) : .passed
+            return Case(group: name, name: "verdict", outcome: outcome, output: isStrict ? nil : words)
+        }
+    }
+
+    /// A test case for each figure that was judged.
+    package init(_ comparison: Comparison) {
+        let cases = comparison.judged.map { figure in
+            let words =
+                "\(figure.baseText) to \(figure.newText): \(figure.changeText) "
+                + "(95 % interval \(figure.intervalText)), limit \(figure.limitText ?? "")"
+            let isBroken = figure.gate?.isBroken == true
+            let outcome: Case.Outcome =
+                if !isBroken { .passed } else if comparison.hasFailed { .failed(words) } else {
+                    .skipped("\(Comparison.indicative): \(words)")
+                }
+            return Case(
+                group: figure.name,
+                name: figure.fullTitle,
+                outcome: outcome,
+                output: isBroken ? nil : words
+            )
+        }
+        self.init(suite: "clamor compare", cases: cases)
     }
 }

@@ -9,7 +9,9 @@ package enum RunMarkdown {
         let mark = isGood ? "✅" : hasFailed || record.verdict?.state == .aborted ? "❌" : "⚠️"
         let outcome = [summary.state, summary.objectives].compactMap(\.self).joined(separator: " · ")
         var text = "### \(mark) \(MarkdownTable.escaped(summary.commandName)): \(outcome)\n\n"
-        text += MarkdownTable.escaped(summary.headline) + "\n\n"
+        for words in [summary.headline, record.load, ServerOutcome(record).text] {
+            if let words { text += MarkdownTable.escaped(words) + "\n\n" }
+        }
         if let segment = summary.segment { text += "\(segment)\n\n" }
         for reason in record.verdict?.reasons ?? [] {
             text += "> \(MarkdownTable.escaped(reason.text)) \\[\(MarkdownTable.escaped(reason.code))\\]\n>\n"
@@ -22,6 +24,14 @@ package enum RunMarkdown {
             text += table.text + "\n"
         }
         return text
+    }
+
+    /// The head of a run's page.
+    package static func head(_ title: String, _ paragraphs: [String?], _ figures: [[String]]) -> String {
+        var table = MarkdownTable(["figure", "value"])
+        for figure in figures { table.add(figure) }
+        let parts = paragraphs.compactMap { $0.map(MarkdownTable.escaped) } + (table.isEmpty ? [] : [table.text])
+        return (["### \(MarkdownTable.escaped(title))"] + parts).joined(separator: "\n\n")
     }
 
     private static func objectives(_ record: RunRecord) -> MarkdownTable {
@@ -40,7 +50,7 @@ package enum RunMarkdown {
             guard let reading = metric.duration, PercentileDistribution.isMain(metric), metric.labels["stage"] == nil
             else { continue }
             let figures = Cell.durations(metric, [\.p50, \.p90, \.p99, \.p999, \.max])
-            table.add([self.title(metric), Human.count(reading.count)] + figures.map { $0 ?? Human.unknown })
+            table.add([self.title(metric), Words.count(reading.count)] + figures.map { $0 ?? Words.unknown })
         }
         return table
     }
@@ -49,19 +59,17 @@ package enum RunMarkdown {
         var table = MarkdownTable(["throughput", "rate", "in all"])
         for metric in record.metrics {
             guard let reading = metric.counter, let rate = reading.rate, reading.value > 0,
-                MetricDirection.of(metric.name) == .up, !metric.name.hasPrefix("decode_"), metric.labels["stage"] == nil
+                MetricDefinition.named(metric.name).direction == .up, !metric.name.hasPrefix("decode_"),
+                metric.labels["stage"] == nil
             else { continue }
-            table.add([self.title(metric), Human.rate(rate), Human.number(reading.value)])
+            table.add([self.title(metric), Words.rate(rate), Words.number(reading.value)])
         }
         return table
     }
 
     private static func errors(_ record: RunRecord) -> MarkdownTable {
         var table = MarkdownTable(["error", "count"])
-        for error in record.errors.sorted(by: { ($1.count, $0.kind) < ($0.count, $1.kind) }) {
-            let name = [error.group, error.kind].compactMap(\.self).joined(separator: " ")
-            table.add([name, Human.count(error.count)])
-        }
+        for error in record.errors.mostFrequentFirst { table.add([error.words, Words.count(error.count)]) }
         return table
     }
 

@@ -42,30 +42,21 @@ package struct IntervalFigures: Hashable, Sendable {
     package var phase: String
     /// The length of the interval; the end of a phase cuts a second in two.
     package var seconds: Double
-    /// Whether it is long enough for rates: a few events in a moment make any rate.
-    package var hasRates: Bool { self.seconds >= Self.shortestRated }
-    /// By state.
-    package var clients: [Level]
-    package var rates: [Rates]
-    /// By place in ``LatencyTitle/all``.
-    package var latencies: [Latency]
+    /// Whether it is long enough for rates.
+    package var hasRates: Bool { self.seconds >= TimelineInterval.shortestRated }
+    package var clients: [Level] = []
+    package var rates: [Rates] = []
+    /// By place in ``MetricDefinition/latencies``.
+    package var latencies: [Latency] = []
     /// Cores that the threads of the event loops used, by loop.
-    package var loops: [Level]
+    package var loops: [Level] = []
     /// Cores that the watched processes of the server used, by process.
-    package var server: [Level]
-
-    /// Seconds: a rate over less is noise.
-    private static let shortestRated = 0.1
+    package var server: [Level] = []
 
     package init(_ interval: TimelineInterval) {
         self.second = interval.second
         self.phase = interval.phase
         self.seconds = interval.seconds
-        self.clients = []
-        self.rates = []
-        self.latencies = []
-        self.loops = []
-        self.server = []
         let written = Self.written(interval.metrics)
         for metric in interval.metrics where metric.labels[Labels.stage] == nil {
             switch metric.reading {
@@ -76,7 +67,9 @@ package struct IntervalFigures: Hashable, Sendable {
             case .gauge(let reading):
                 self.add(reading.value, of: metric)
             case .duration(let reading):
-                guard let place = LatencyTitle.all.firstIndex(where: { $0.isTitle(of: metric) }) else { continue }
+                guard let place = MetricDefinition.latencies.firstIndex(where: { $0.isLatency(metric) }) else {
+                    continue
+                }
                 self.latencies.append(Latency(place: place, labels: metric.labels, reading: reading))
             }
         }
@@ -88,7 +81,7 @@ package struct IntervalFigures: Hashable, Sendable {
 
     /// Group and kind of the stanzas that clients send.
     private static func written(_ metrics: [Metric]) -> Set<[String?]> {
-        Set(metrics.lazy.filter { $0.name == "stanza_offered" }.map { [$0.labels[Labels.group], $0.labels["stanza"]] })
+        Set(metrics.lazy.filter { $0.isOf(.stanzaOffered) }.map { [$0.labels[Labels.group], $0.labels["stanza"]] })
     }
 
     /// The messages that clients received, added up, of requests their answers; absent where no counter is there.
@@ -100,11 +93,11 @@ package struct IntervalFigures: Hashable, Sendable {
         _ metric: Metric,
         _ written: Set<[String?]>
     ) -> WritableKeyPath<Rates, Double?>? {
-        switch metric.name {
-        case "publish_offered", "stanza_offered": return \.offered
-        case "publish_sent", "stanza_sent": return \.sent
-        case "publish_acked", "stanza_answered": return \.acked
-        case "received":
+        switch metric.definition?.role {
+        case .offered?: return \.offered
+        case .sent?: return \.sent
+        case .acked?: return \.acked
+        case _ where metric.isOf(.received):
             guard metric.labels["from"] != "other" else { return nil }
             guard let stanza = metric.labels["stanza"] else { return \.received }
             // Of XMPP clients, only what they send each other.
@@ -116,12 +109,9 @@ package struct IntervalFigures: Hashable, Sendable {
     private mutating func add(_ level: Double, of metric: Metric) {
         guard level.isFinite else { return }
         let level = Level(labels: metric.labels, value: max(0, level))
-        switch metric.name {
-        case "clients": self.clients.append(level)
-        case "generator_cpu": self.loops.append(level)
-        case "server_cpu": self.server.append(level)
-        default: break
-        }
+        if metric.isOf(.clients) { self.clients.append(level) }
+        if metric.isOf(.generatorCPU) { self.loops.append(level) }
+        if metric.isOf(.serverCPU) { self.server.append(level) }
     }
 
     private mutating func add(_ rate: Double, to field: WritableKeyPath<Rates, Double?>, _ labels: Labels) {
@@ -152,38 +142,27 @@ package struct IntervalFigures: Hashable, Sendable {
         return up.isEmpty ? nil : up.reduce(0) { $0 + $1.value }
     }
 
-    /// The highest p99 of whole operations; absent where nothing came.
-    package func slowest(_ name: String) -> Double? {
-        self.latencies.filter { LatencyTitle.all[$0.place].name == name }.map(\.reading.p99).max()
+    /// The reading of whole operations with the highest p99; absent where nothing came.
+    package func slowest(_ metric: MetricDefinition) -> DurationReading? {
+        self.latencies.filter { MetricDefinition.latencies[$0.place] == metric }.map(\.reading)
+            .max { $0.p99 < $1.p99 }
     }
 }
 
-/// A latency of whole operations, and its word in tables.
-package struct LatencyTitle: Hashable, Sendable {
-    package var name: String
-    package var title: String
-    /// Whether the compact summary has it too.
-    package var isInSummary = true
-
-    /// In the order of the tables.
-    package static let all = [
-        LatencyTitle(name: "connect_duration", title: "connect", isInSummary: false),
-        LatencyTitle(name: "publish_write_duration", title: "write", isInSummary: false),
-        LatencyTitle(name: "publish_ack_duration", title: "ack"), LatencyTitle(name: "iq_duration", title: "request"),
-        LatencyTitle(name: "request_duration", title: "request"),
-        LatencyTitle(name: "delivery_duration", title: "delivery"),
-        LatencyTitle(name: "message_duration", title: "from write", isInSummary: false),
-        LatencyTitle(name: "presence_duration", title: "from write", isInSummary: false),
-        LatencyTitle(name: "muc_fanout_duration", title: "fan-out"),
-        LatencyTitle(name: "presence_fanout_duration", title: "fan-out"),
-        LatencyTitle(name: "resume_duration", title: "resume"),
-        LatencyTitle(name: "downtime_duration", title: "downtime"),
+extension MetricDefinition {
+    /// The latencies of whole operations that board and summary show, in the order of their tables.
+    package static let latencies: [MetricDefinition] = [
+        .connect, .publishWrite, .publishAck, .iq, .smResponse, .request, .delivery, .message, .presence, .mucFanout,
+        .presenceFanout,
     ]
 
-    fileprivate func isTitle(of metric: Metric) -> Bool {
-        guard metric.name == self.name, metric.labels.isWhole() else { return false }
+    /// Whether the short summary has it too: the time of an answer or a delivery.
+    var isMainLatency: Bool { self.role == .answer || self.role == .delivery }
+
+    fileprivate func isLatency(_ metric: Metric) -> Bool {
+        guard metric.isOf(self), metric.labels.isWhole() else { return false }
         // At QoS 0 nothing answers: that the write returned is all there is to know.
-        return self.name != "publish_write_duration" || metric.labels["qos"] == "0"
+        return self != .publishWrite || metric.labels["qos"] == "0"
     }
 }
 
@@ -193,10 +172,5 @@ extension Labels {
         [
             self["qos"].map { "QoS \($0)" }, self["stanza"], self["request"], self["receiver"], self[Labels.stream],
         ].compactMap(\.self)
-    }
-
-    /// Of disconnects: whether the plan wants them, so that none of them is a loss of a connection.
-    var isOfPlannedDeparture: Bool {
-        ["churn", "storm", "offline", "inactive"].contains(self["reason"] ?? "")
     }
 }

@@ -28,11 +28,10 @@ package struct LiveCourse: Hashable, Sendable {
         }
     }
 
-    /// A place in the course.
     package struct Place: Hashable, Sendable {
         package var stage: Stage
         package var number: Int
-        /// From the begin of the stage.
+        /// The time from the begin of the stage.
         package var elapsed: Double
         /// Until the end of the load; absent where it has no planned end.
         package var left: Double?
@@ -41,7 +40,6 @@ package struct LiveCourse: Hashable, Sendable {
     package var stages: [Stage]
     /// Empty in closed loop.
     package var stretches: [Stretch]
-    /// The longest drain.
     package var drainSeconds: Double
 
     package init(stages: [Stage] = [], stretches: [Stretch] = [], drainSeconds: Double = 0) {

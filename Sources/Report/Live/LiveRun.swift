@@ -20,7 +20,7 @@ package struct LiveRun: Sendable {
     package private(set) var elapsed = 0.0
     /// When the load began, in seconds from the start of the run.
     package private(set) var loadBegin: Double?
-    /// In the order of their begin; two of them overlap where processes do not wait for each other.
+    /// The stages in the order of their begin; two of them overlap where processes do not wait for each other.
     package private(set) var stages: [StageRecord] = []
     /// Every interval so far, beyond an hour ten of them as one; empty unless it is kept.
     package private(set) var timeline = Timeline()
@@ -28,21 +28,18 @@ package struct LiveRun: Sendable {
     package private(set) var recent: [IntervalFigures] = []
     /// The result so far, as far as it is known.
     package private(set) var standing = LiveStanding()
-    /// The result, once it is final.
     package private(set) var final: RunRecord?
 
     package static let recentSeconds = 60
 
     private var totals = MetricTotals()
-    private var durations: [Series: DurationValues] = [:]
-    private var durationOrder: [Series] = []
+    private var durations = OrderedMap<Series, DurationValues>()
     private var merger = IntervalMerger()
     private var columns: [Series: Int] = [:]
     private let isJoined: Bool
     /// The end of the interval added last.
     private var end = 0.0
     private var measured = CoveredTime()
-    /// By place in ``stages``.
     private var stageTimes: [CoveredTime] = []
 
     /// - Parameters:
@@ -90,7 +87,6 @@ package struct LiveRun: Sendable {
         if self.keepsTimeline { for complete in self.merger.add(interval) { self.addColumns(complete) } }
     }
 
-    /// Ends the run with its final record.
     package mutating func finish(_ record: RunRecord) {
         for interval in self.merger.flush() { self.addColumns(interval) }
         self.final = record
@@ -156,18 +152,14 @@ package struct LiveRun: Sendable {
                 clamped: histogram.clamped
             )
             guard let values = lane.values(of: histogram) else { continue }
-            let series = Series(name: lane.name, labels: lane.labels)
-            if self.durations[series] == nil { self.durationOrder.append(series) }
-            self.durations[series, default: DurationValues()].merge(values)
+            self.durations[lane.series, default: DurationValues()].merge(values)
         }
     }
 
     // MARK: - As a record
 
     /// Durations added up so far, in the order of their appearance; only those of the measured phase, as in `run.json`.
-    package var values: [(series: Series, values: DurationValues)] {
-        self.durationOrder.compactMap { series in self.durations[series].map { (series, $0) } }
-    }
+    package var values: [(key: Series, value: DurationValues)] { self.durations.all }
 
     /// Counters and gauges so far.
     package var levels: [Metric] {
@@ -201,7 +193,7 @@ package struct LiveRun: Sendable {
         self.timeline.phases.append(interval.phase)
         self.timeline.lengths.append(interval.seconds)
         for metric in interval.metrics {
-            let series = Series(name: metric.name, labels: metric.labels)
+            let series = metric.series
             let known = self.columns[series]
             let place = known ?? self.timeline.columns.count
             if known == nil {
@@ -223,7 +215,7 @@ extension LiveRun: MetricSource {
     /// Metrics of single stages are unknown before the end.
     package func readings(of name: String, stage: String?) -> [MetricReading] {
         guard stage == nil else { return [] }
-        let durations = self.values.filter { $0.series.name == name }.map { series, values in
+        let durations = self.values.filter { $0.key.name == name }.map { series, values in
             MetricReading(labels: series.labels, value: .duration(values))
         }
         return durations
@@ -237,6 +229,7 @@ extension Timeline.Column {
         case .counter(let reading): self.values.append(reading.value)
         case .gauge(let reading): self.values.append(reading.value)
         case .duration(let reading):
+            if reading.isBound(\.p99) { self.bounds.insert(self.values.count) }
             self.values.append(Double(reading.count))
             self.p50.append(reading.p50)
             self.p99.append(reading.p99)
@@ -261,9 +254,9 @@ private struct CoveredTime: Sendable {
 
 /// The state of the result of a run while it goes on.
 package struct LiveStanding: Hashable, Sendable {
-    /// With every reason against the figures so far.
+    /// The verdict has every reason against the figures so far.
     package var verdict: Verdict
-    /// As if the run ended now; a threshold without a sample is absent.
+    /// The results are as if the run ended now; a threshold without a sample is absent.
     package var thresholds: [ThresholdResult]
     package var errors: [ErrorRecord]
     /// Messages that the receivers shall have by now, and those that they have; absent without a ledger.

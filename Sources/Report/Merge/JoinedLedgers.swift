@@ -7,7 +7,7 @@ struct JoinedLedgers {
         /// The segments left none.
         case none
         case balanced(Reconciliation)
-        /// Of the processes of one segment, for the merge of all segments.
+        /// The ledger of one segment of several processes, for the merge of all segments.
         case kept(SegmentLedger)
         /// With publishers and receivers of other segments missing, nothing can be balanced.
         case unknown(_ reason: String)
@@ -54,7 +54,7 @@ struct JoinedLedgers {
 
     private var delivery: Reconciliation? { if case .balanced(let delivery) = self.joint { delivery } else { nil } }
 
-    /// Of the processes of one segment.
+    /// The ledger of one segment of several processes.
     var kept: SegmentLedger? { if case .kept(let ledger) = self.joint { ledger } else { nil } }
 
     /// Whether the metric belongs to such a ledger: segments hold parts of it that cannot be added up.
@@ -63,7 +63,7 @@ struct JoinedLedgers {
             && self.groups.contains(metric.labels[Labels.group].map(Labels.firstGroup))
     }
 
-    /// Without an answer to what only the ledgers of all segments know: its count is not 0.
+    /// The result without an answer to what only the ledgers of all segments know: its count is not 0.
     func withoutUnknown(_ result: ThresholdResult) -> ThresholdResult {
         guard case .unknown = self.joint, let threshold = try? Threshold.parse(result.expression),
             Reconciliation.Row.metricNames.contains(threshold.name),
@@ -116,7 +116,7 @@ struct JoinedLedgers {
     func marking(_ metrics: [Metric]) -> [Metric] {
         guard let error = self.clockError else { return metrics }
         return metrics.map { metric in
-            guard metric.name == "delivery_duration", var reading = metric.duration else { return metric }
+            guard metric.isOf(.delivery), var reading = metric.duration else { return metric }
             var metric = metric
             reading.clockError = error
             metric.reading = .duration(reading)
@@ -124,14 +124,14 @@ struct JoinedLedgers {
         }
     }
 
-    /// The same in words.
+    /// The accuracy of the measurement in words.
     var notes: [Verdict.Reason] {
         self.clockError.map { error in
             [
                 Verdict.Reason(
                     code: "clock-error",
                     text:
-                        "deliveries between segments are known to ±\(Human.duration(error)), which is what the clocks "
+                        "deliveries between segments are known to ±\(Words.duration(error)), which is what the clocks "
                         + "of their hosts may differ by; what is below that is marked",
                     measured: error
                 )
@@ -160,13 +160,8 @@ struct JoinedLedgers {
             guard self.groups.contains(books.group), let qos = books.qos.flatMap({ UInt8(exactly: $0) }) else {
                 return books
             }
-            let row = delivery.row(ofReceivers: books.group, qos: qos, in: self.places)
             var books = books
-            books.expected = row?.expected
-            books.received = row?.received
-            books.lost = row?.lost
-            books.deliveryOutstanding = row?.outstanding
-            books.duplicated = row?.duplicated
+            books.fill(delivery.row(ofReceivers: books.group, qos: qos, in: self.places))
             return books
         }
     }
@@ -175,8 +170,7 @@ struct JoinedLedgers {
     private func withoutDeliveries(_ books: Books) -> Books {
         guard self.groups.contains(books.group) else { return books }
         var books = books
-        (books.expected, books.received, books.lost, books.duplicated) = (nil, nil, nil, nil)
-        books.deliveryOutstanding = nil
+        books.fill(nil)
         return books
     }
 
@@ -237,36 +231,8 @@ extension LedgerPlaces {
         return "subscriber \(receiver - receivers.numbers.lowerBound + 1)" + (hasGroups ? " of \(receivers.group)" : "")
     }
 
-    /// The receivers of the rows with this label number.
-    func receivers(ofLabel label: Int) -> Receivers? {
-        let place = label / max(1, self.streams.count)
-        return self.receivers.indices.contains(place) ? self.receivers[place] : nil
-    }
-
-    /// The publishers of the rows with this label number.
-    func stream(ofLabel label: Int) -> Stream? {
-        guard label >= 0, !self.streams.isEmpty, !self.receivers.isEmpty else { return nil }
-        return self.streams[label % self.streams.count]
-    }
-
-    /// The labels of the rows' metrics.
-    func labels(_ label: Int, qos: UInt8, hasGroup: Bool, hasFrom: Bool) -> Labels {
-        var labels: Labels = ["qos": "\(qos)"]
-        if hasGroup, let receivers = self.receivers(ofLabel: label) {
-            labels = labels.adding(Labels.group, receivers.group)
-        }
-        guard let stream = self.stream(ofLabel: label) else { return labels }
-        if hasFrom { labels = labels.adding(Labels.from, stream.group) }
-        return stream.name.isEmpty ? labels : labels.adding(Labels.stream, stream.name)
-    }
-
-    /// The group whose books have the rows: the first one of a share group with members in several.
-    func group(ofLabel label: Int) -> String? {
-        self.receivers(ofLabel: label).map { Labels.firstGroup(of: $0.group) }
-    }
-
-    /// The same for a receiver.
-    func group(ofReceiver receiver: UInt32) -> String? {
+    /// The group whose books have a receiver's rows: the first one of a share group with members in several.
+    fileprivate func group(ofReceiver receiver: UInt32) -> String? {
         self.receivers(of: receiver).map { Labels.firstGroup(of: self.receivers[$0].group) }
     }
 }

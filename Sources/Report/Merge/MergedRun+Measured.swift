@@ -3,24 +3,20 @@ import Measurement
 // The measurements of all segments.
 extension MergedRun {
     static func metrics(_ segments: [SegmentResult], without isSettled: (Metric) -> Bool) -> [Metric] {
-        var series: [Series: [Metric]] = [:]
-        var order: [Series] = []
+        var series = OrderedMap<Series, [Metric]>()
         for metric in segments.lazy.flatMap(\.record.metrics) where !isSettled(metric) {
-            let key = Series(name: metric.name, labels: metric.labels)
-            if series[key] == nil { order.append(key) }
-            series[key, default: []].append(metric)
+            series[metric.series, default: []].append(metric)
         }
-        return order.compactMap { key in
-            guard let metrics = series[key], let first = metrics.first else { return nil }
-            switch first.reading {
-            case .duration: return self.duration(metrics)
-            case .counter: return Metric.joining(metrics, nil)
-            case .gauge: return self.gauge(key, metrics, segments)
+        return series.all.compactMap { series, metrics in
+            switch metrics[0].reading {
+            case .duration: self.duration(metrics)
+            case .counter: JoinedInterval.metric(metrics)
+            case .gauge: self.gauge(series, metrics, segments)
             }
         }
     }
 
-    /// By the counts of its buckets, as if one process had recorded them all.
+    /// The duration by the counts of its buckets, as if one process had recorded them all.
     private static func duration(_ metrics: [Metric]) -> Metric? {
         var values = DurationValues()
         for metric in metrics {
@@ -36,18 +32,14 @@ extension MergedRun {
         let readings = metrics.compactMap(\.gauge)
         let rule = LevelRule.of(series.name)
         guard var joined = metrics.first, let value = rule.joined(readings.map(\.value)) else { return nil }
-        guard readings.count > 1, ObservedMetrics.labels[series.name] == nil else { return joined }
-        func all(_ part: KeyPath<GaugeReading, Double?>) -> [Double]? {
-            let known = readings.compactMap { $0[keyPath: part] }
-            return known.count == readings.count ? known : nil
-        }
+        guard readings.count > 1, MetricDefinition.of(series.name)?.role != .server else { return joined }
         var reading = GaugeReading(value: value)
-        reading.mean = all(\.mean).flatMap(rule.joined)
+        reading.mean = readings.all(\.mean).flatMap(rule.joined)
         if rule == .sum {
             let levels = segments.levels(of: series).map(\.value)
             (reading.min, reading.max) = (levels.min(), levels.max())
         } else {
-            (reading.min, reading.max) = (all(\.min)?.min(), all(\.max)?.max())
+            (reading.min, reading.max) = (readings.all(\.min)?.min(), readings.all(\.max)?.max())
         }
         joined.reading = .gauge(reading)
         return joined
@@ -73,7 +65,7 @@ extension MergedRun {
         return errors.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.value)
     }
 
-    /// With times from the start of the joint run.
+    /// The slowest messages, with times from the start of the joint run.
     static func slowest(_ segments: [SegmentResult], from start: Int64) -> [SlowMessage]? {
         let all = segments.flatMap { segment in
             let offset = Double(segment.startedAt - start) / 1e9
@@ -89,55 +81,43 @@ extension MergedRun {
     }
 
     static func stages(_ segments: [SegmentResult], from start: Int64) -> [StageRecord] {
-        var order: [String] = []
-        var spans: [String: (start: Double, end: Double, measured: Bool)] = [:]
+        var spans = OrderedMap<String, (start: Double, end: Double, measured: Bool)>()
         for segment in segments {
             let offset = Double(segment.startedAt - start) / 1e9
             for stage in segment.record.stages {
-                if spans[stage.name] == nil { order.append(stage.name) }
                 let own = (start: offset + stage.start, end: offset + stage.start + stage.durationSeconds)
-                let known = spans[stage.name] ?? (own.start, own.end, stage.measured)
-                spans[stage.name] = (min(known.start, own.start), max(known.end, own.end), stage.measured)
+                let known = spans[stage.name, default: (own.start, own.end, stage.measured)]
+                let both = (min(known.start, own.start), max(known.end, own.end), stage.measured)
+                spans[stage.name, default: known] = both
             }
         }
-        return order.compactMap { name in
-            spans[name].map {
-                StageRecord(name: name, start: $0.start, durationSeconds: $0.end - $0.start, measured: $0.measured)
-            }
+        return spans.all.map { name, span in
+            StageRecord(name: name, start: span.start, durationSeconds: span.end - span.start, measured: span.measured)
         }
     }
 
     /// Joins the findings of segments that each balanced a ledger of their own.
     static func ledger(_ ledgers: [LedgerRecord]) -> LedgerRecord {
         var ledger = LedgerRecord(on: ledgers.allSatisfy(\.on), reason: ledgers.lazy.compactMap(\.reason).first)
-        func sum(_ part: KeyPath<LedgerRecord, Int?>) -> Int? {
-            let known = ledgers.compactMap { $0[keyPath: part] }
-            return known.count == ledgers.count ? known.reduce(0, +) : nil
-        }
-        ledger.publishers = sum(\.publishers)
-        ledger.subscriptions = sum(\.subscriptions)
-        ledger.streams = sum(\.streams)
-        ledger.overflowed = sum(\.overflowed)
-        let lost = ledgers.compactMap(\.lost)
-        if lost.count == ledgers.count { ledger.lost = .joining(lost) }
-        let missing = ledgers.compactMap(\.missing)
-        if missing.count == ledgers.count { ledger.missing = missing.reduce(0, +) }
+        ledger.publishers = ledgers.all(\.publishers)?.reduce(0, +)
+        ledger.subscriptions = ledgers.all(\.subscriptions)?.reduce(0, +)
+        ledger.streams = ledgers.all(\.streams)?.reduce(0, +)
+        ledger.overflowed = ledgers.all(\.overflowed)?.reduce(0, +)
+        ledger.lost = ledgers.all(\.lost).map { .joining($0) }
+        ledger.missing = ledgers.all(\.missing)?.reduce(0, +)
         let examples = ledgers.compactMap(\.examples)
-        ledger.examples = examples.isEmpty ? nil : examples.flatMap { $0 }.firstOfEachFinding
+        // The first one of each finding, cause and QoS.
+        var known: Set<LedgerExample> = []
+        let first = examples.flatMap { $0 }.filter {
+            known.insert(LedgerExample(finding: $0.finding, cause: $0.cause, qos: $0.qos)).inserted
+        }
+        ledger.examples = examples.isEmpty ? nil : first
         return ledger
     }
 }
 
-extension [LedgerExample] {
-    /// The first one of each finding, cause and QoS.
-    fileprivate var firstOfEachFinding: [LedgerExample] {
-        var known: Set<LedgerExample> = []
-        return self.filter { known.insert(LedgerExample(finding: $0.finding, cause: $0.cause, qos: $0.qos)).inserted }
-    }
-}
-
 extension [Metric] {
-    /// Without the zeros of segments that lost or repeated nothing, where another one did: its rows have a label more.
+    /// The metrics without the zeros of segments that lost or repeated nothing, where another one did: its rows have a label more.
     var withoutEmptyKinds: [Metric] {
         let kinds = [Labels.cause, Labels.permitted]
         var named: Set<Series> = []
@@ -146,6 +126,6 @@ extension [Metric] {
                 named.insert(Series(name: metric.name, labels: metric.labels.removing(kind)))
             }
         }
-        return named.isEmpty ? self : self.filter { !named.contains(Series(name: $0.name, labels: $0.labels)) }
+        return named.isEmpty ? self : self.filter { !named.contains($0.series) }
     }
 }

@@ -58,30 +58,24 @@ extension MergedRun {
         guard common < length * self.commonShare else { return nil }
         return Verdict.Reason(
             code: "segments-apart",
-            text: "the measured phases of the segments had \(PlainNumber.fixed(common, digits: 1)) s in common of "
-                + "\(PlainNumber.fixed(length, digits: 1)) s, under 90 %, so their rates were not at one time",
+            text: "the measured phases of the segments had \(Words.plainFixed(common, digits: 1)) s in common of "
+                + "\(Words.plainFixed(length, digits: 1)) s, under 90 %, so their rates were not at one time",
             measured: common / length,
             limit: self.commonShare
         )
     }
 
-    /// In the order of their numbers: client k of a kind is in segment k mod their count.
+    /// The clients in the order of their numbers: client k of a kind is in segment k mod their count.
     static func clients(_ segments: [SegmentResult]) -> [ClientRow] {
-        var kinds: [String] = []
-        var lists: [String: [[ClientRow]]] = [:]
+        var kinds = OrderedMap<String, [[ClientRow]]>()
         for (place, segment) in segments.enumerated() {
             for client in segment.clients {
                 let kind = self.kind(of: client, in: segment.record)
-                if lists[kind] == nil {
-                    kinds.append(kind)
-                    lists[kind] = Array(repeating: [], count: segments.count)
-                }
-                lists[kind]?[place].append(client)
+                kinds[kind, default: Array(repeating: [], count: segments.count)][place].append(client)
             }
         }
-        return kinds.flatMap { kind in
-            let lists = lists[kind] ?? []
-            return (0..<(lists.map(\.count).max() ?? 0)).flatMap { row in
+        return kinds.all.flatMap { _, lists in
+            (0..<(lists.map(\.count).max() ?? 0)).flatMap { row in
                 lists.compactMap { row < $0.count ? $0[row] : nil }
             }
         }
@@ -132,27 +126,18 @@ extension MergedRun {
 
     static func generator(_ segments: [SegmentResult]) -> GeneratorRecord {
         let parts = segments.map(\.record.generator)
-        func all<Value>(_ part: KeyPath<GeneratorRecord, Value?>) -> [Value]? {
-            let known = parts.compactMap { $0[keyPath: part] }
-            return known.count == parts.count ? known : nil
-        }
         var generator = GeneratorRecord()
-        generator.eventLoops = all(\.eventLoops)?.reduce(0, +)
-        generator.cpuSeconds = all(\.cpuSeconds)?.reduce(0, +)
-        generator.loopCPUShares = all(\.loopCPUShares)?.flatMap { $0 }
-        generator.peakMemoryBytes = all(\.peakMemoryBytes)?.reduce(0, +)
-        generator.hostSteal = all(\.hostSteal)?.max()
+        generator.eventLoops = parts.all(\.eventLoops)?.reduce(0, +)
+        generator.cpuSeconds = parts.all(\.cpuSeconds)?.reduce(0, +)
+        generator.loopCPUShares = parts.all(\.loopCPUShares)?.flatMap { $0 }
+        generator.peakMemoryBytes = parts.all(\.peakMemoryBytes)?.reduce(0, +)
+        generator.hostSteal = parts.all(\.hostSteal)?.max()
         return generator
     }
 
     static func population(_ segments: [SegmentResult]) -> ClientCounts? {
-        let parts = segments.compactMap(\.record.population)
-        guard parts.count == segments.count else { return nil }
-        let up = parts.compactMap(\.up)
-        return ClientCounts(
-            planned: parts.reduce(0) { $0 &+ $1.planned },
-            up: up.count == parts.count ? up.reduce(0, &+) : nil
-        )
+        guard let parts = segments.all(\.record.population) else { return nil }
+        return ClientCounts(planned: parts.reduce(0) { $0 &+ $1.planned }, up: parts.all(\.up)?.reduce(0, &+))
     }
 
     static func groups(_ segments: [SegmentResult]) -> [GroupRecord]? {
@@ -169,15 +154,6 @@ extension MergedRun {
     }
 }
 
-extension Verdict.Reason {
-    /// The reason with the name of a segment or of a process as prefix.
-    func of(_ name: String) -> Verdict.Reason {
-        var reason = self
-        reason.text = "\(name): \(self.text)"
-        return reason
-    }
-}
-
 extension SegmentResult {
     /// Its processes, with times from this moment.
     func processes(from start: Int64) -> [ProcessRecord] {
@@ -191,7 +167,6 @@ extension SegmentResult {
         }
     }
 
-    /// A segment of one process.
     private var process: ProcessRecord {
         let measured = self.record.stages.filter(\.measured)
         let start = measured.map(\.start).min()

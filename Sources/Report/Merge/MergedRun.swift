@@ -46,7 +46,7 @@ package struct MergedRun: Sendable {
         self.intervals = intervals
         record.metrics = ledgers.marking(metrics) + ledgers.metrics
         // Those of a segment are of its own messages and clients alone.
-        record.metrics.removeAll { RunRecord.serverUseNames.contains($0.name) }
+        record.metrics.removeAll { $0.isOf(RunRecord.serverUseMetrics) }
         record.metrics += record.serverUse
         record.servers = segments.lazy.compactMap(\.record.servers).first
         record.books = ledgers.completing(Self.books(segments))
@@ -87,12 +87,5 @@ package struct MergedRun: Sendable {
             segment.processes = set.segments.flatMap { $0.processes(from: start) }
         }
         return segment
-    }
-}
-
-extension [String] {
-    fileprivate var firstOfEach: [String] {
-        var known: Set<String> = []
-        return self.filter { known.insert($0).inserted }
     }
 }

@@ -4,12 +4,11 @@ package import Measurement
 /// One segment of a run, read back whole from its result directory.
 package struct SegmentResult: Sendable {
     package let path: String
-    package let record: RunRecord
+    package private(set) var record: RunRecord
     /// CLOCK_REALTIME nanoseconds at second 0.
     let startedAt: Int64
-    let intervals: [TimelineInterval]
+    private(set) var intervals: [TimelineInterval]
     let clients: [ClientRow]
-    /// The ledger that waits for a merge.
     var ledger: SegmentLedger?
 
     /// The segment's own number, from 1.
@@ -85,10 +84,10 @@ package struct SegmentResult: Sendable {
         for interval in self.intervals {
             for metric in interval.metrics {
                 guard let value = metric.counter?.value else { continue }
-                counters[Series(name: metric.name, labels: metric.labels), default: 0] += value
+                counters[metric.series, default: 0] += value
             }
             for lane in interval.lanes where lane.measured {
-                counts[Series(name: lane.name, labels: lane.labels), default: 0] &+= lane.count
+                counts[lane.series, default: 0] &+= lane.count
             }
         }
         for metric in self.record.metrics {
@@ -104,7 +103,7 @@ package struct SegmentResult: Sendable {
             }
             // Which stage a figure was of is not in the streamed files.
             guard metric.labels[Labels.stage] == nil else { continue }
-            let series = Series(name: metric.name, labels: metric.labels)
+            let series = metric.series
             switch metric.reading {
             case .duration(let reading):
                 let found = counts[series] ?? 0
@@ -115,7 +114,7 @@ package struct SegmentResult: Sendable {
                 guard let found = counters[series] ?? (Self.isSettled(metric) ? nil : 0), found != reading.value else {
                     continue
                 }
-                throw self.lost("timeline.csv", metric, PlainNumber.text(found), of: PlainNumber.text(reading.value))
+                throw self.lost("timeline.csv", metric, Words.plain(found), of: Words.plain(reading.value))
             case .counter, .gauge: continue
             }
         }
@@ -148,22 +147,15 @@ package struct SegmentResult: Sendable {
                 return metric
             }
         }
-        var record = self.record
-        record.metrics = named(record.metrics)
-        let intervals = self.intervals.map { interval in
+        var segment = self
+        segment.record.metrics = named(self.record.metrics)
+        segment.intervals = self.intervals.map { interval in
             var interval = interval
             interval.metrics = named(interval.metrics)
             for place in interval.lanes.indices { interval.lanes[place].labels = named(interval.lanes[place].labels) }
             return interval
         }
-        return SegmentResult(
-            path: self.path,
-            record: record,
-            startedAt: self.startedAt,
-            intervals: intervals,
-            clients: self.clients,
-            ledger: self.ledger
-        )
+        return segment
     }
 }
 

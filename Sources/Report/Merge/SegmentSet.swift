@@ -6,7 +6,6 @@ package struct SegmentSet: Sendable {
     package let segments: [SegmentResult]
     /// The segment of which these are the processes; `nil` for those of a whole run.
     let host: SegmentRecord?
-    /// The segments that have no results.
     let lost: [LostSegment]
 
     /// Why these are not the segments of one run: a line for each reason.
@@ -146,16 +145,11 @@ package enum SegmentIdentity {
     ///
     /// `schedule` adds the parts that the plan's entries leave out.
     package static func plan(_ plan: [String: JSONValue], schedule: String) -> String {
-        self.hex("\(PlanIdentity(ofSegments: plan).hash) \(schedule)")
+        "\(PlanIdentity(ofSegments: plan).hash) \(schedule)".stableHex
     }
 
     /// A run: what names it, if anything does, its seed, and the moment at which its segments begin, if that was given.
     package static func run(name: String, seed: UInt64, startAt: Int64?) -> String {
-        self.hex("\(seed) \(startAt ?? 0) \(name)")
-    }
-
-    private static func hex(_ text: String) -> String {
-        let digits = String(text.stableHash, radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
+        "\(seed) \(startAt ?? 0) \(name)".stableHex
     }
 }

@@ -1,9 +1,7 @@
-import FoundationEssentials
 import Measurement
 
 /// The means to show a run in Grafana: a dashboard, and the configuration with which Prometheus scrapes it.
 package enum GrafanaDashboard {
-    /// The queries of all panels.
     package static var queries: [String] { GrafanaPanel.all.flatMap { $0.queries.map(\.expression) } }
 
     /// The dashboard in JSON, to be imported.

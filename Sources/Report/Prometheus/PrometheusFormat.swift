@@ -14,10 +14,7 @@ package enum PrometheusFormat: Hashable, Sendable, CaseIterable {
 
     /// The format that a client prefers by its Accept header; the text format if it wants neither.
     package init(accept: String?) {
-        var ranges: [Range] = []
-        for part in (accept ?? "").split(separator: ",") {
-            if let range = Range(part) { ranges.append(range) }
-        }
+        let ranges = (accept ?? "").split(separator: ",").compactMap { Range($0) }
         func quality(_ format: PrometheusFormat, _ names: [String]) -> Double? {
             let matches = ranges.filter { names.contains($0.type) && $0.isOf(format) }
             // The most specific range decides (RFC 9110 §12.5.1).

@@ -38,26 +38,19 @@ package struct PrometheusPage: Sendable {
         self.init(info: PrometheusInfo(record: record, server: server), series: [PrometheusSeries](record: record))
     }
 
-    /// The page as UTF-8.
     package func text(_ format: PrometheusFormat) -> [UInt8] {
         var writer = PrometheusWriter(format)
         self.writeInfo(&writer)
-        var places: [PrometheusName: Int] = [:]
-        var families: [(name: PrometheusName, series: [PrometheusSeries])] = []
+        var families = OrderedMap<PrometheusName, [PrometheusSeries]>()
         for series in self.series {
             let name = PrometheusName(series.name, kind: series.value.kind, unit: series.unit)
-            let place = places[name] ?? families.count
-            if place == families.count {
-                places[name] = place
-                families.append((name, []))
-            }
-            families[place].series.append(series)
+            families[name, default: []].append(series)
         }
-        for family in families {
-            let help = family.series.first.flatMap { MetricHelp.of($0.name)?.help } ?? "A metric of this run."
-            switch family.name.kind {
-            case .duration: self.writeDurations(family.name, help, family.series, &writer)
-            case .counter, .gauge: self.writeNumbers(family.name, help, family.series, &writer)
+        for (name, series) in families.all {
+            let help = series.first.flatMap { MetricDefinition.of($0.name)?.help } ?? "A metric of this run."
+            switch name.kind {
+            case .duration: self.writeDurations(name, help, series, &writer)
+            case .counter, .gauge: self.writeNumbers(name, help, series, &writer)
             }
         }
         return writer.finished()
@@ -138,7 +131,6 @@ package struct PrometheusPage: Sendable {
         }
     }
 
-    /// The page of a running run, or of its final record.
     package init(_ run: LiveRun) {
         if let final = run.final {
             self.init(record: final, server: final.servers?.words.joined(separator: ", "))

@@ -20,7 +20,6 @@ package struct PrometheusSeries: Sendable {
     /// The short name, such as `publish_acked`.
     package var name: String
     package var labels: Labels
-    /// As in ``Metric/unit``.
     package var unit: String?
     package var value: Value
 
@@ -65,45 +64,28 @@ package struct PrometheusInfo: Hashable, Sendable {
     package var name: String?
     /// Program and command, such as `clamor pubsub`.
     package var command: String
-    /// Of Clamor.
     package var version: String
     /// Name and version of the server under load.
     package var server: String?
     /// The current phase or stage.
     package var phase: String?
     /// Whether the figures are final.
-    package var isFinished: Bool
+    package var isFinished = false
     /// Nanoseconds since 1970.
     package var startedAt: Int64?
 
-    package init(
-        name: String? = nil,
-        command: String,
-        version: String,
-        server: String? = nil,
-        phase: String? = nil,
-        isFinished: Bool = false,
-        startedAt: Int64? = nil
-    ) {
-        self.name = name
+    package init(command: String, version: String) {
         self.command = command
         self.version = version
-        self.server = server
-        self.phase = phase
-        self.isFinished = isFinished
-        self.startedAt = startedAt
     }
 
-    /// Of a run that has ended, if the record says so.
+    /// The facts of a run, which has ended if the record says so.
     package init(record: RunRecord, server: String? = nil) {
-        self.init(
-            name: record.plan["name"].flatMap { if case .string(let name) = $0 { name } else { nil } },
-            command: Summary(record).commandName,
-            version: record.tool.version,
-            server: server,
-            isFinished: record.verdict != nil,
-            startedAt: WallClock.nanoseconds(record.startedAt)
-        )
+        self.init(command: Summary(record).commandName, version: record.tool.version)
+        if case .string(let name)? = record.plan["name"] { self.name = name }
+        self.server = server
+        self.isFinished = record.verdict != nil
+        self.startedAt = WallClock.nanoseconds(record.startedAt)
     }
 }
 
@@ -136,7 +118,7 @@ package struct PrometheusName: Hashable, Sendable {
         self.kind = kind
     }
 
-    package init(_ help: MetricHelp) { self.init(help.name, kind: help.kind, unit: help.unit) }
+    package init(_ help: MetricDefinition) { self.init(help.name, kind: help.kind, unit: help.unit) }
 
     /// The name of a counter's or gauge's samples.
     package var sample: String { self.kind == .counter ? self.family + "_total" : self.family }
@@ -147,7 +129,6 @@ package struct PrometheusName: Hashable, Sendable {
         return self.family.dropLast(unit.count) + "quantile_" + unit
     }
 
-    /// The names of all samples.
     package var samples: [String] {
         switch self.kind {
         case .counter, .gauge: [self.sample]
@@ -173,7 +154,6 @@ package struct PrometheusName: Hashable, Sendable {
         return valid
     }
 
-    /// The name of a label.
     static func label(_ key: String) -> String {
         var name = self.valid(key, colons: false)
         // Names that begin with two underscores are Prometheus's own.

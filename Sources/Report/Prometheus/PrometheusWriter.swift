@@ -27,7 +27,7 @@ struct PrometheusWriter {
     ///
     /// OpenMetrics 1.0, "Canonical Numbers".
     private static func number(_ value: Double) -> String {
-        let text = PlainNumber.text(value)
+        let text = Words.plain(value)
         return text.contains(".") ? text : text + ".0"
     }
 
@@ -103,41 +103,30 @@ struct PrometheusWriter {
     }
 
     mutating func sample(_ name: String, _ labels: LabelText, _ value: Double) {
-        self.head(name, "", labels, nil)
-        self.write(PlainNumber.text(value))
-        self.bytes.append(UInt8(ascii: "\n"))
+        self.sample(name, "", labels, nil, Words.plain(value))
     }
 
     /// A duration, with one more label.
     mutating func sample(_ name: String, _ labels: LabelText, _ key: String, _ value: String, nanoseconds: Int64) {
-        self.head(name, "", labels, (key, value))
-        self.write(PlainNumber.seconds(Double(nanoseconds) / 1e9))
-        self.bytes.append(UInt8(ascii: "\n"))
+        self.sample(name, "", labels, (key, value), Words.plainSeconds(Double(nanoseconds) / 1e9))
     }
 
     mutating func histogram(_ family: String, _ labels: LabelText, _ histogram: Histogram) {
         for (count, bound) in zip(histogram.cumulativeCounts(upTo: PrometheusPage.bounds), Self.bucketLabels) {
-            self.bucket(family, labels, bound, count)
+            self.sample(family, "_bucket", labels, ("le", bound), String(count))
         }
-        self.bucket(family, labels, "+Inf", histogram.count)
-        self.head(family, "_sum", labels, nil)
-        self.write(PlainNumber.seconds(histogram.sum / 1e9))
-        self.bytes.append(UInt8(ascii: "\n"))
-        self.head(family, "_count", labels, nil)
-        self.line(histogram.count)
+        self.sample(family, "_bucket", labels, ("le", "+Inf"), String(histogram.count))
+        self.sample(family, "_sum", labels, nil, Words.plainSeconds(histogram.sum / 1e9))
+        self.sample(family, "_count", labels, nil, String(histogram.count))
     }
 
-    private mutating func bucket(_ family: String, _ labels: LabelText, _ bound: String, _ count: UInt64) {
-        self.head(family, "_bucket", labels, ("le", bound))
-        self.line(count)
-    }
-
-    /// Name, labels and the space before the value.
-    private mutating func head(
+    /// A line: name, labels and value.
+    private mutating func sample(
         _ name: String,
         _ suffix: String,
         _ labels: LabelText,
-        _ last: (key: String, value: String)?
+        _ last: (key: String, value: String)?,
+        _ value: String
     ) {
         self.write(name)
         self.write(suffix)
@@ -151,11 +140,7 @@ struct PrometheusWriter {
             self.bytes.append(UInt8(ascii: "}"))
         }
         self.bytes.append(UInt8(ascii: " "))
-    }
-
-    /// A whole number and the end of its line.
-    private mutating func line(_ number: UInt64) {
-        self.write(String(number))
+        self.write(value)
         self.bytes.append(UInt8(ascii: "\n"))
     }
 

@@ -8,7 +8,7 @@ package struct BlockedHistogram: Sendable {
     package let blocks: Int
     /// The highest value of each bucket in use, nanoseconds, ascending.
     private var values: [Int64] = []
-    /// By bucket, and within it by block.
+    /// The counts by bucket, and within it by block.
     private var sums: [UInt64] = []
     /// The sum of each block's values, each standing for its bucket.
     private var totals: [Double]

@@ -13,7 +13,6 @@ package import Measurement
 package enum Resampling {
     package static let draws = 1_000
 
-    /// The scale of the comparison.
     package enum Scale: Sendable {
         /// Ratios: every figure is above 0.
         case ratio

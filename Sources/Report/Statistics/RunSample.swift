@@ -29,7 +29,7 @@ package struct RunSample: Sendable {
         }
     }
 
-    /// As the run's own results have it.
+    /// The value as the run's own results have it.
     package var value: Double
     /// Absent if only the totals are known.
     package var blocks: Blocks?

@@ -11,13 +11,12 @@ struct StolenTime {
     /// With fewer runs a slope takes more than it gives: each has to leave three degrees of freedom.
     static let fewestRuns = 6
 
-    /// Of a figure's logarithm by the share that was taken.
+    /// The slope of a figure's logarithm by the share that was taken.
     private let slope: Double
-    /// Of all runs.
+    /// The mean share of all runs.
     private let mean: Double
     /// The mean share in NEW less that in BASE.
     private let difference: Double
-    /// Of the slope.
     private let variance: Double
     private let degrees: Double
 

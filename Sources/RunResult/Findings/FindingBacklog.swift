@@ -82,11 +82,11 @@ struct FindingBacklog {
     /// Levels are medians of three intervals: one interval decides nothing.
     private static func grows(_ times: [Double], _ delays: [Double]) -> Bool {
         guard let line = Line(times, delays), let last = delays.last else { return false }
-        func level(_ middle: Int) -> Double { FindingIntervals.median(Array(delays[middle - 1...middle + 1])) ?? 0 }
+        func level(_ middle: Int) -> Double { Array(delays[middle - 1...middle + 1]).median ?? 0 }
         // A stall that ended in the last interval is over.
         let end = Swift.min(level(delays.count - 2), last)
         let rise = end - level(1)
-        let chance = FindingIntervals.median(zip(times, delays).map { abs($1 - line.value(at: $0)) }) ?? 0
+        let chance = zip(times, delays).map { abs($1 - line.value(at: $0)) }.median ?? 0
         return rise >= Limit.delay && rise > chance * Limit.noise
             && end - level(delays.count / 2) >= rise * Limit.lateShare
     }
@@ -117,7 +117,7 @@ struct FindingBacklog {
 extension Metric {
     /// Whether it counts messages that were due, and that each have an answer.
     fileprivate var isOfAnswered: Bool {
-        self.name == "publish_offered" && self.labels["qos"] != "0"
-            || self.name == "stanza_offered" && self.labels["stanza"] == "iq"
+        self.isOf(.publishOffered) && self.labels["qos"] != "0"
+            || self.isOf(.stanzaOffered) && self.labels["stanza"] == "iq"
     }
 }

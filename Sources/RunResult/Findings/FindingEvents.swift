@@ -9,20 +9,24 @@ struct FoundEvent {
     var isBreak: Bool
     /// Seconds from the start of the run, and then its rank in a second.
     var start: Double
+    /// Whether the plan asked for it.
+    var isPlanned = false
+}
 
-    init(
+extension FindingIntervals {
+    /// An event of one of the intervals; `start`: where it is not that of the interval.
+    func event(
         _ kind: FindingEvent.Kind,
-        _ intervals: FindingIntervals,
         _ place: Int,
         start: Double? = nil,
         seconds: Double? = nil,
         isBreak: Bool,
         text: String,
         sentence: String? = nil
-    ) {
-        let interval = intervals.all[place]
+    ) -> FoundEvent {
+        let interval = self.all[place]
         let start = start ?? interval.start
-        self.event = FindingEvent(
+        let event = FindingEvent(
             number: 0,
             kind: kind,
             second: Int(bounded: start),
@@ -30,21 +34,12 @@ struct FoundEvent {
             stage: interval.stage,
             text: text
         )
-        self.sentence = sentence ?? text
-        self.isBreak = isBreak
-        self.start = start
+        return FoundEvent(event: event, sentence: sentence ?? text, isBreak: isBreak, start: start)
     }
 }
 
 /// The marks of a time line.
-struct FindingEvents {
-    let record: RunRecord
-    let intervals: FindingIntervals
-    let lanes: [FindingLane]
-    let stalls: [FindingStall]
-    let objectives: [FindingObjective]
-    let planned: Int?
-
+extension FindingsSearch {
     private enum Limit {
         /// The share of the clients that lose their connection in one interval, so that it is a break.
         static let lostClients = 0.05
@@ -56,12 +51,10 @@ struct FindingEvents {
         static let marks = 20
     }
 
-    static let plannedReasons: Set = ["churn", "storm", "offline", "inactive"]
-
     /// In the order of time.
-    var all: [FoundEvent] {
+    var found: [FoundEvent] {
         let kinds = [
-            self.generator, FindingServer(run: self.record, intervals: self.intervals, lanes: self.lanes).events,
+            self.generator, FindingServer(search: self).events,
             self.silent, self.storms, self.errors,
             self.broken, self.changes,
         ]
@@ -83,9 +76,8 @@ struct FindingEvents {
             let length = FindingWords.duration(stall.seconds)
             guard !stall.isOwn else {
                 let text = "an event loop of the generator stood still \(at): the longest delay was \(length)"
-                return FoundEvent(
+                return self.intervals.event(
                     .generator,
-                    self.intervals,
                     stall.place,
                     start: stall.start,
                     seconds: stall.seconds,
@@ -103,9 +95,8 @@ struct FindingEvents {
                 : stall.lanes == [.deliveries] ? "deliveries stopped" : "acks\(whose) stopped"
             let waiting = stall.waiting > 0 ? " with \(FindingWords.count(stall.waiting, "message")) in flight" : ""
             let text = "\(what) \(at) for \(length)\(waiting)"
-            return FoundEvent(
+            return self.intervals.event(
                 .stall,
-                self.intervals,
                 stall.place,
                 start: stall.start,
                 seconds: stall.seconds,
@@ -118,55 +109,57 @@ struct FindingEvents {
 
     /// `; 0 lost`; nothing where it is unknown.
     var lossWords: String {
-        guard self.record.ledger.on, let lost = self.record.ledger.lost else { return "" }
+        guard self.run.ledger.on, let lost = self.run.ledger.lost else { return "" }
         return "; \(Words.count(lost.values.reduce(0, +))) lost"
     }
 
     // MARK: - Connections
 
     private var storms: [FoundEvent] {
-        let lost = self.intervals.columns("disconnects") { !Self.plannedReasons.contains($0["reason"] ?? "") }
-        let left = self.intervals.columns("disconnects") {
-            ["storm", "offline", "inactive"].contains($0["reason"] ?? "")
-        }
-        let whole = Double(self.planned ?? 0)
+        let lost = self.intervals.columns(.disconnects) { !$0.isOfPlannedDeparture }
+        let left = self.intervals.columns(.disconnects) { $0.isOfPlannedDeparture && $0["reason"] != "churn" }
+        let whole = Double(self.run.clientsPlanned ?? 0)
         let isLoad: (Int) -> Bool = { self.intervals.all[$0].isLoad }
-        return self.storms(lost, isIn: isLoad) { count, at, reasons, length in
+        return self.storms(lost, isIn: isLoad) { count, at, reasons in
             // A client that comes back may lose several.
             let lost =
                 whole >= count && whole > 0
                 ? "\(Words.count(Int64(bounded: count))) of \(Words.count(Int64(bounded: whole))) clients lost the connection"
                 : FindingWords.count(count, "connection") + (count == 1 ? " was lost" : " were lost")
             return (
-                "\(lost) \(at)\(length) (\(reasons))", whole > 0 && count >= Swift.max(1, whole * Limit.lostClients)
+                "\(lost) \(at) (\(reasons))", whole > 0 && count >= Swift.max(1, whole * Limit.lostClients)
             )
         }
-            + self.storms(left, isIn: isLoad) { count, at, _, length in
+            + self.storms(left, isIn: isLoad) { count, at, _ in
                 let left =
                     whole >= count
                     ? "\(FindingWords.count(count, "client")) left"
                     : "clients left \(FindingWords.count(count, "time"))"
-                return ("\(left) by plan \(at)\(length)", false)
+                return ("\(left) as planned \(at)", false)
+            }.map { found in
+                var found = found
+                found.isPlanned = true
+                return found
             }
     }
 
     private func storms(
         _ columns: [Timeline.Column],
         isIn: (Int) -> Bool,
-        _ words: (Double, String, String, String) -> (text: String, isBreak: Bool)
+        _ words: (Double, String, String) -> (text: String, isBreak: Bool)
     ) -> [FoundEvent] {
         guard let counts = self.intervals.sum(columns) else { return [] }
         return self.intervals.spans { counts[$0] > 0 && isIn($0) }.map { span in
             let reasons = columns.filter { column in span.contains { column.values[$0] > 0 } }
                 .compactMap { $0.labels["reason"] }
             let place = span.lowerBound
-            let at = "at \(self.intervals.all[place].second) s\(self.intervals.stageWords(place))"
-            let length = span.count > 1 ? " and in the \(span.count - 1) intervals after it" : ""
+            let (first, last) = (self.intervals.all[place].second, self.intervals.all[span.upperBound - 1].second)
+            let times = first == last ? "at \(first) s" : "from \(first) s to \(last) s"
+            let at = times + self.intervals.stageWords(place)
             let count = span.reduce(0) { $0 + counts[$1] }
-            let (text, isBreak) = words(count, at, Set(reasons).sorted().joined(separator: ", "), length)
-            return FoundEvent(
+            let (text, isBreak) = words(count, at, Set(reasons).sorted().joined(separator: ", "))
+            return self.intervals.event(
                 .storm,
-                self.intervals,
                 place,
                 seconds: self.intervals.length(span),
                 isBreak: isBreak,
@@ -178,23 +171,21 @@ struct FindingEvents {
 
     // MARK: - Errors
 
-    /// The first error of each kind.
     private var errors: [FoundEvent] {
-        let columns = self.intervals.columns("errors")
+        let columns = self.intervals.columns(.errors)
         let kinds = Set(columns.compactMap { $0.labels["kind"] }).sorted()
         return kinds.compactMap { kind in
             let own = columns.filter { $0.labels["kind"] == kind }
             guard let counts = self.intervals.sum(own), let place = counts.firstIndex(where: { $0 > 0 }) else {
                 return nil
             }
-            let known = self.record.errors.filter { $0.kind == kind }
+            let known = self.run.errors.filter { $0.kind == kind }
             let total = known.isEmpty ? counts.reduce(0, +) : Double(known.reduce(0) { $0 + $1.count })
             let example = known.first { !$0.example.isEmpty }.map { ", such as: \($0.example)" } ?? ""
             let many = total > 1 ? ", the first of \(Words.count(Int64(bounded: total)))" : ""
             let at = "at \(self.intervals.all[place].second) s\(self.intervals.stageWords(place))"
-            return FoundEvent(
+            return self.intervals.event(
                 .error,
-                self.intervals,
                 place,
                 isBreak: false,
                 text: "error \(kind) \(at)\(many)\(example)"
@@ -207,7 +198,7 @@ struct FindingEvents {
     private var broken: [FoundEvent] {
         self.objectives.flatMap { objective in
             let worst = objective.breaks.map(\.worst).max() ?? 0
-            // Of an objective that failed, a break of less than half the worst is not what failed it.
+            // A break of less than half the worst is not what failed an objective.
             return objective.breaks.map { broken in
                 self.event(broken, of: objective, isBreak: !objective.result.ok && broken.worst * 2 >= worst)
             }
@@ -224,15 +215,16 @@ struct FindingEvents {
         let at = "at \(self.intervals.all[place].second) s\(self.intervals.stageWords(place))"
         let limit = FindingWords.duration(threshold.limit)
         let seconds = self.intervals.length(broken.span)
-        let worst = broken.worst > 0 ? ": \(FindingWords.duration(broken.worst)), over \(limit)" : ": over \(limit)"
+        let more = broken.isBound ? " or more" : ""
+        let worst =
+            broken.worst > 0 ? ": \(FindingWords.duration(broken.worst))\(more), over \(limit)" : ": over \(limit)"
         let level = self.level(objective.values, before: place).map { ", \(FindingWords.duration($0)) before" } ?? ""
         let text =
             "\(threshold.findingName) broke its objective \(at)\(worst)\(level), for \(FindingWords.duration(seconds))"
         // An objective of the whole run may hold although it did not in every second.
         let held = "the objective \(threshold.expression) held, though not \(at)\(worst)\(level), "
-        return FoundEvent(
+        return self.intervals.event(
             .threshold,
-            self.intervals,
             place,
             seconds: seconds,
             isBreak: isBreak,
@@ -247,7 +239,7 @@ struct FindingEvents {
         for before in (0..<place).reversed() where self.intervals.all[before].isLoad && known.count < 30 {
             if let value = values[before] { known.append(value) }
         }
-        return known.count >= Limit.changeLength ? FindingIntervals.median(known) : nil
+        return known.count >= Limit.changeLength ? known.median : nil
     }
 
     /// Response times without an objective that rose and stayed.
@@ -268,9 +260,8 @@ struct FindingEvents {
                 let at = "at \(self.intervals.all[place].second) s\(self.intervals.stageWords(place))"
                 let words = "from \(FindingWords.duration(before)) to \(FindingWords.duration(lowest)) or more"
                 events.append(
-                    FoundEvent(
+                    self.intervals.event(
                         .change,
-                        self.intervals,
                         place,
                         isBreak: false,
                         text: "\(whose)\(name) rose \(words) \(at)"
@@ -285,17 +276,16 @@ struct FindingEvents {
 
     /// The first interval that shows why the verdict is on the generator.
     private var generator: [FoundEvent] {
-        guard self.record.verdict?.state == .generatorLimited, let reason = self.record.verdict?.reasons.first,
+        guard self.run.verdict?.state == .generatorLimited, let reason = self.run.verdict?.reasons.first,
             let place = self.limitedPlace(reason.code)
         else { return [] }
         let from = self.intervals.all[place].second
         return [
-            FoundEvent(
+            self.intervals.event(
                 .generator,
-                self.intervals,
                 place,
                 isBreak: true,
-                text: "the generator was the limit from \(from) s on: \(reason.line)"
+                text: "\(reason.limited) from \(from) s on: \(reason.line)"
             )
         ]
     }
@@ -306,11 +296,11 @@ struct FindingEvents {
         }
         switch code {
         case "schedule-lag":
-            let lag = self.intervals.highest(self.intervals.columns("schedule_lag"), \.p99)
-            let acks = self.intervals.highest(self.intervals.columns("publish_ack_duration") { $0.isWhole() }, \.p99)
+            let lag = self.intervals.highest(self.intervals.columns(.scheduleLag), \.p99)
+            let acks = self.intervals.highest(self.intervals.columns(.publishAck) { $0.isWhole() }, \.p99)
             return first { lag[$0] ?? 0 > Swift.max(0.005, (acks[$0] ?? 0) / 10) }
         case "generator-cpu":
-            let columns = self.intervals.columns("generator_cpu")
+            let columns = self.intervals.columns(.generatorCPU)
             return first { place in columns.contains { $0.values[place] > 0.9 } }
         default: return nil
         }

@@ -1,20 +1,15 @@
 import Measurement
 
 /// The figures of a run that need its time line.
-struct FindingFigures {
-    let run: RunRecord
-    let intervals: FindingIntervals
-    let lanes: [FindingLane]
-
-    private static let latencies = [
-        "publish_ack_duration", "delivery_duration", "request_duration", "iq_duration", "message_duration",
-        "presence_duration",
+extension FindingsSearch {
+    private static let latencies: [MetricDefinition] = [
+        .publishAck, .delivery, .request, .iq, .message, .presence,
     ]
 
     /// The end of the connect stage if all clients were up then, or of the first interval in which they were.
     var allUpSeconds: Double? {
         guard let planned = self.run.clientsPlanned, planned > 0,
-            let clients = self.intervals.sum(self.intervals.columns("clients")),
+            let clients = self.intervals.sum(self.intervals.columns(.clients)),
             let place = clients.firstIndex(where: { $0 >= Double(planned) })
         else { return nil }
         let end = self.intervals.all[place].end
@@ -35,23 +30,26 @@ struct FindingFigures {
 
     var worstSecond: FindingPoint? {
         var worst: FindingPoint?
-        for name in Self.latencies {
-            for column in self.intervals.columns(name, where: { $0.isWhole() }) {
+        for metric in Self.latencies {
+            for column in self.intervals.columns(metric, where: { $0.isWhole() }) {
                 for (place, value) in column.p99.enumerated()
-                where self.intervals.all[place].isMeasured && value > worst?.value ?? 0 {
+                where self.intervals.all[place].isMeasured && value > worst?.value ?? 0
+                    && self.intervals.all[place].length >= TimelineInterval.shortestRated
+                {
                     let labels = column.labels.all.map { " \($0.key)=\($0.value)" }.joined()
                     worst = self.point(place, value)
-                    worst?.metric = name + labels
+                    worst?.metric = metric.name + labels
+                    if column.bounds.contains(place) { worst?.bound = true }
                 }
             }
         }
         return worst
     }
 
-    /// Of intervals of load, in a run that has results at all, and messages that they are the results of.
+    /// The longest span of the load without a result, in a run that has results and the messages they are of.
     var longestSilence: FindingPoint? {
-        let columns = self.intervals.columns("publish_acked", "stanza_answered", "received")
-        let offered = self.intervals.sum(self.intervals.columns("publish_offered", "stanza_offered"))
+        let columns = self.intervals.columns(.publishAcked, .stanzaAnswered, .received)
+        let offered = self.intervals.sum(self.intervals.columns(.publishOffered, .stanzaOffered))
         guard let done = self.intervals.sum(columns), offered?.contains(where: { $0 > 0 }) ?? false else { return nil }
         let spans = self.intervals.spans { self.intervals.all[$0].isLoad && done[$0] == 0 }
         let lengths = spans.map { self.intervals.length($0) }
@@ -69,19 +67,20 @@ struct FindingFigures {
     /// The first measured second after which rates and medians stayed near those of their stage.
     ///
     /// `nil` if that is less than half of the measured phase.
-    static func steadySecond(_ lanes: [FindingLane], _ intervals: FindingIntervals) -> Int? {
+    var steadySecond: Int? {
+        let all = self.intervals.all
         // Shorter intervals hold too little.
-        let measured = intervals.all.indices.filter { intervals.all[$0].isMeasured && intervals.all[$0].length >= 0.5 }
-        guard let first = measured.first, let last = measured.last, !lanes.isEmpty, measured.count >= 3 else {
+        let measured = all.indices.filter { all[$0].isMeasured && all[$0].length >= 0.5 }
+        guard let first = measured.first, let last = measured.last, !self.lanes.isEmpty, measured.count >= 3 else {
             return nil
         }
         var unsteady: Int?
-        for lane in lanes {
-            for stage in Set(measured.map { intervals.all[$0].stage }) {
-                let own = measured.filter { intervals.all[$0].stage == stage }
-                let rates = own.map { lane.done[$0] / intervals.all[$0].length }
-                let rate = FindingIntervals.median(rates) ?? 0
-                let level = FindingIntervals.median(own.compactMap { lane.p50[$0] })
+        for lane in self.lanes {
+            for stage in Set(measured.map { all[$0].stage }) {
+                let own = measured.filter { all[$0].stage == stage }
+                let rates = own.map { lane.done[$0] / all[$0].length }
+                let rate = rates.median ?? 0
+                let level = own.compactMap { lane.p50[$0] }.median
                 for (place, own) in zip(own, rates) {
                     // A fifth, and more than counts vary by chance.
                     let isOff = abs(own - rate) > Swift.max(rate / 5, 4 * Swift.max(rate, own).squareRoot())
@@ -93,10 +92,10 @@ struct FindingFigures {
                 }
             }
         }
-        guard let unsteady else { return intervals.all[first].second }
+        guard let unsteady else { return all[first].second }
         guard let next = measured.first(where: { $0 > unsteady }) else { return nil }
-        let half = (intervals.all[first].start + intervals.all[last].end) / 2
-        return intervals.all[next].start <= half ? intervals.all[next].second : nil
+        let half = (all[first].start + all[last].end) / 2
+        return all[next].start <= half ? all[next].second : nil
     }
 }
 
@@ -117,9 +116,9 @@ struct FindingLane {
     /// Answered, or delivered.
     let done: [Double]
     /// Sent and not answered at the end of each interval, at least: without messages that failed at any time.
-    let waiting: [Double]
+    private(set) var waiting: [Double]
     /// Whether ``waiting`` is exact: no message failed or timed out.
-    let isExact: Bool
+    private(set) var isExact = false
     /// Connected clients; `nil` if unknown.
     let clients: [Double]?
     let typical: Double?
@@ -129,7 +128,7 @@ struct FindingLane {
 
     /// The lanes that the run has.
     static func all(_ record: RunRecord, _ intervals: FindingIntervals) -> [FindingLane] {
-        let answered = intervals.columns("publish_acked", "stanza_answered")
+        let answered = intervals.columns(.publishAcked, .stanzaAnswered)
         let groups = Set(answered.map { $0.labels[Labels.group] }).sorted { ($0 ?? "") < ($1 ?? "") }
         return groups.map { FindingLane(answersOf: $0, record, intervals) }
             + [FindingLane(deliveries: record, intervals)].compactMap(\.self)
@@ -140,51 +139,49 @@ struct FindingLane {
             labels[Labels.group] == group && labels["qos"] != "0"
                 && (labels["stanza"] == nil || labels["stanza"] == "iq")
         }
-        func sum(_ names: String...) -> [Double] {
-            let columns = names.flatMap { intervals.columns($0, where: isOwn) }
-            return intervals.sum(columns) ?? intervals.all.map { _ in 0 }
-        }
-        self.kind = .answers
-        self.group = group
-        self.offered = sum("publish_offered", "stanza_offered")
-        self.sent = sum("publish_sent", "stanza_sent")
-        self.done = sum("publish_acked", "stanza_answered")
+        let durations = intervals.columns(.publishAck, .iq) { isOwn($0) && $0.isWhole() }
+        let answers = intervals.columns(.publishAcked, .stanzaAnswered, where: isOwn)
+        self.init(.answers, of: group, intervals, done: answers, durations, where: isOwn)
         let books = record.books.filter { $0.group == group && $0.isAnswered }
         let failed = books.reduce(UInt64(0)) { $0 + ($1.failed ?? 0) + ($1.timedOut ?? 0) }
         self.isExact = failed == 0 && !books.isEmpty
         var waiting = -Double(failed)
-        self.waiting = zip(self.sent, zip(self.done, sum("stanza_refused"))).map { sent, ends in
+        let refused = intervals.counts(intervals.columns(.stanzaRefused, where: isOwn))
+        self.waiting = zip(self.sent, zip(self.done, refused)).map { sent, ends in
             waiting += sent - ends.0 - ends.1
             return Swift.max(0, waiting)
         }
-        self.clients = intervals.sum(intervals.columns("clients") { $0[Labels.group] == group })
-        let durations = intervals.columns("publish_ack_duration", "iq_duration") { isOwn($0) && $0.isWhole() }
-        self.longest = intervals.highest(durations, \.max)
-        self.p99 = intervals.highest(durations, \.p99)
-        self.p50 = intervals.highest(durations, \.p50)
-        self.typical = intervals.median(self.p50)
     }
 
     /// `nil` if no message is both sent and received in this run.
     private init?(deliveries record: RunRecord, _ intervals: FindingIntervals) {
         func isMessage(_ labels: Labels) -> Bool { labels["stanza"] != "iq" }
-        func sum(_ columns: [Timeline.Column]) -> [Double] { intervals.sum(columns) ?? [] }
-        let received = intervals.columns("received", where: isMessage)
-        let done = sum(received)
-        let sent = sum(intervals.columns("publish_sent", "stanza_sent", where: isMessage))
-        guard done.contains(where: { $0 > 0 }), sent.contains(where: { $0 > 0 }) else { return nil }
-        self.kind = .deliveries
-        self.group = nil
-        self.offered = sum(intervals.columns("publish_offered", "stanza_offered", where: isMessage))
-        self.sent = sent
-        self.done = done
-        self.waiting = done.map { _ in 0 }
-        self.isExact = false
-        self.clients = intervals.sum(intervals.columns("clients"))
-        let durations = intervals.columns("delivery_duration", "request_duration")
+        let durations = intervals.columns(.delivery, .request)
+        let received = intervals.columns(.received, where: isMessage)
+        self.init(.deliveries, of: nil, intervals, done: received, durations, where: isMessage)
+        guard self.done.contains(where: { $0 > 0 }), self.sent.contains(where: { $0 > 0 }) else { return nil }
+    }
+
+    private init(
+        _ kind: Kind,
+        of group: String?,
+        _ intervals: FindingIntervals,
+        done: [Timeline.Column],
+        _ durations: [Timeline.Column],
+        where isOwn: (Labels) -> Bool
+    ) {
+        self.kind = kind
+        self.group = group
+        self.offered = intervals.counts(intervals.columns(.publishOffered, .stanzaOffered, where: isOwn))
+        self.sent = intervals.counts(intervals.columns(.publishSent, .stanzaSent, where: isOwn))
+        self.done = intervals.counts(done)
+        self.clients = intervals.sum(
+            intervals.columns(.clients) { kind == .deliveries || $0[Labels.group] == group }
+        )
         self.longest = intervals.highest(durations, \.max)
         self.p99 = intervals.highest(durations, \.p99)
         self.p50 = intervals.highest(durations, \.p50)
         self.typical = intervals.median(self.p50)
+        self.waiting = self.done.map { _ in 0 }
     }
 }

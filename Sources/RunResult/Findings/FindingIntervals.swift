@@ -25,7 +25,7 @@ struct FindingIntervals {
         var loads: [String: Double] = [:]
         if case .array(let stages)? = record.plan["stages"] {
             for case .object(let stage) in stages {
-                if case .string(let name)? = stage["name"] { loads[name] = stage["load"]?.finding ?? 1 }
+                if case .string(let name)? = stage["name"] { loads[name] = stage["load"]?.double ?? 1 }
             }
         }
         self.hasStages = !loads.isEmpty
@@ -53,9 +53,12 @@ struct FindingIntervals {
         self.all = intervals
     }
 
-    /// The series of these names.
-    func columns(_ names: String..., where isWanted: (Labels) -> Bool = { _ in true }) -> [Timeline.Column] {
-        self.columns.filter { names.contains($0.name) && isWanted($0.labels) }
+    /// The series of these metrics.
+    func columns(
+        _ metrics: MetricDefinition...,
+        where isWanted: (Labels) -> Bool = { _ in true }
+    ) -> [Timeline.Column] {
+        self.columns.filter { $0.isOf(metrics) && isWanted($0.labels) }
     }
 
     /// The sum of counters or levels in each interval; `nil` without such a series.
@@ -65,6 +68,9 @@ struct FindingIntervals {
             columns.reduce(0) { $0 + ($1.values[place].isNaN ? 0 : $1.values[place]) }
         }
     }
+
+    /// The same, with zeros without such a series.
+    func counts(_ columns: [Timeline.Column]) -> [Double] { self.sum(columns) ?? self.all.map { _ in 0 } }
 
     /// The highest of a figure of durations in each interval; `nil` where no series has it.
     func highest(
@@ -87,10 +93,10 @@ struct FindingIntervals {
         guard owesTurns || record.books.contains(where: { $0.outstanding ?? 0 > 0 }),
             let load = self.all.last(where: \.isLoad)?.end
         else { return nil }
-        let offered = self.sum(self.columns("publish_offered", "stanza_offered")) ?? self.all.map { _ in 0 }
+        let offered = self.counts(self.columns(.publishOffered, .stanzaOffered))
         // A count that moves at the end of a connection says nothing of the time before it.
         let ends = self.sum(
-            self.columns("publish_acked", "received", "stanza_answered", "stanza_acked", "subscription_churn_done")
+            self.columns(.publishAcked, .received, .stanzaAnswered, .stanzaAcked, .subscriptionChurnDone)
         )
         // Without receivers, the only answer to a message at QoS 0 is that the server has read it.
         if ends == nil, record.books.contains(where: { $0.confirmed ?? 0 > 0 }) { return nil }
@@ -101,7 +107,7 @@ struct FindingIntervals {
         guard let first = due.first(where: { $0 > loud }) else { return nil }
         // Clients that are connected may hold their messages back themselves.
         let isOwed = owesTurns || record.books.contains { $0.outstanding ?? 0 > $0.notSent ?? 0 }
-        let up = self.sum(self.columns("clients")) ?? []
+        let up = self.sum(self.columns(.clients)) ?? []
         guard isOwed || !up.isEmpty && up[first...].allSatisfy({ !($0 > 0) }) else { return nil }
         let start = self.all[first].start
         return start <= load - 1 ? Int(bounded: start) : nil
@@ -109,21 +115,14 @@ struct FindingIntervals {
 
     /// Whether the server has not answered changes of subscriptions, of which one or more were due in each interval.
     private static func owesTurns(_ record: RunRecord) -> Bool {
-        let missed = record.whole("subscription_churn_missed").compactMap(\.counter).reduce(0) { $0 + $1.value }
-        let rate = record.plans.compactMap { $0["subscription_churn_rate"]?.finding }.reduce(0, +)
+        let missed = record.whole(.subscriptionChurnMissed).compactMap(\.counter).reduce(0) { $0 + $1.value }
+        let rate = record.plans.compactMap { $0["subscription_churn_rate"]?.double }.reduce(0, +)
         return rate >= 1 && Double(record.turns.outstanding) > missed
     }
 
     /// The median over the intervals of load.
     func median(_ values: [Double?]) -> Double? {
-        Self.median(self.all.indices.compactMap { self.all[$0].isLoad ? values[$0] : nil })
-    }
-
-    static func median(_ values: [Double]) -> Double? {
-        guard !values.isEmpty else { return nil }
-        let sorted = values.sorted()
-        let half = sorted.count / 2
-        return sorted.count.isMultiple(of: 2) ? (sorted[half - 1] + sorted[half]) / 2 : sorted[half]
+        self.all.indices.compactMap { self.all[$0].isLoad ? values[$0] : nil }.median
     }
 
     /// Runs of intervals, one after the other in time, for which `isIn` is true.
@@ -146,17 +145,6 @@ struct FindingIntervals {
     func stageWords(_ place: Int) -> String { self.all[place].stage.map { " in stage \($0)" } ?? "" }
 }
 
-extension JSONValue {
-    /// As a number, if it is one.
-    var finding: Double? {
-        switch self {
-        case .integer(let value): Double(value)
-        case .number(let value): value
-        default: nil
-        }
-    }
-}
-
 /// Figures in sentences.
 enum FindingWords {
     /// `412 ms`, `2.04 s`, `13 s`: three significant digits.
@@ -175,15 +163,5 @@ enum FindingWords {
     /// `1 message`, `12 messages`.
     static func count(_ number: Double, _ noun: String) -> String {
         Words.count(Int64(bounded: number.rounded()), noun)
-    }
-
-    /// A metric as a reader calls it: `delivery`, `acknowledgement`, `iq`.
-    static func metric(_ name: String) -> String {
-        switch name {
-        case "publish_ack_duration": "ack"
-        case "delivery_duration": "delivery"
-        default:
-            (name.hasSuffix("_duration") ? String(name.dropLast("_duration".count)) : name).replacing("_", with: " ")
-        }
     }
 }

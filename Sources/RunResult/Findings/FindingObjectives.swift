@@ -16,6 +16,8 @@ struct FindingObjective {
     struct Break {
         var span: Range<Int>
         var worst: Double
+        /// Whether an operation without an answer is among the values, so that ``worst`` is at least so much.
+        var isBound: Bool
     }
 
     let threshold: Threshold
@@ -28,11 +30,14 @@ struct FindingObjective {
     /// `nil` for a threshold that is no upper limit of a latency.
     init?(_ result: ThresholdResult, _ intervals: FindingIntervals) {
         guard let threshold = try? Threshold.parse(result.expression), threshold.unit == .time,
-            threshold.name.hasSuffix("_duration"), [.less, .atMost].contains(threshold.comparison)
+            [.connect, .answer, .delivery, .step, .wait, .service, .other].contains(
+                MetricDefinition.named(threshold.name).role
+            ),
+            MetricDefinition.named(threshold.name).kind == .duration, [.less, .atMost].contains(threshold.comparison)
         else { return nil }
-        let isOfConnects = threshold.name.hasSuffix("connect_duration")
+        let isOfConnects = threshold.isOf([.connect, .reconnect])
         let labels = threshold.labels.removing(Labels.stage)
-        let columns = intervals.columns(threshold.name) { series in
+        let columns = intervals.columns(.named(threshold.name)) { series in
             series.contains(labels) && series.isWhole { labels[$0] != nil }
         }
         let stage = threshold.labels[Labels.stage]
@@ -51,7 +56,11 @@ struct FindingObjective {
         let carried = 100 / Swift.max(100 - Self.percent(threshold.field), 1)
         let isBreak: (Int) -> Bool = { answers[$0] == .broken && (!result.ok || counts[$0] >= carried) }
         self.breaks = intervals.spans(where: isBreak).map { span in
-            Break(span: span, worst: span.compactMap { values[$0] }.max() ?? 0)
+            Break(
+                span: span,
+                worst: span.compactMap { values[$0] }.max() ?? 0,
+                isBound: columns.contains { !$0.bounds.isDisjoint(with: span) }
+            )
         }
     }
 
@@ -85,8 +94,10 @@ struct FindingObjective {
         let percent = self.percent(threshold.field)
         let known = [(50.0, column.p50[place]), (99.0, column.p99[place]), (100.0, column.max[place])]
             .filter { !$0.1.isNaN }
-        // A percentile is at most the next higher one that is known, and at least the next lower one.
-        if known.contains(where: { $0.0 >= percent && threshold.isMet(by: $0.1) }) { return .holds }
+        // A percentile is at most the next higher one that is known, and at least the next lower one. A lower bound is
+        // no upper limit.
+        let isExact = !column.bounds.contains(place)
+        if isExact, known.contains(where: { $0.0 >= percent && threshold.isMet(by: $0.1) }) { return .holds }
         return known.contains { $0.0 <= percent && !threshold.isMet(by: $0.1) } ? .broken : .unknown
     }
 
@@ -98,7 +109,7 @@ struct FindingObjective {
         _ intervals: FindingIntervals,
         isStalled: (Int) -> Bool
     ) -> Double? {
-        let judged = objectives.filter { !$0.threshold.name.hasSuffix("connect_duration") }
+        let judged = objectives.filter { !$0.threshold.isOf([.connect, .reconnect]) }
         guard !judged.isEmpty else { return nil }
         var (held, all) = (0.0, 0.0)
         for (place, interval) in intervals.all.enumerated() where interval.isMeasured {
@@ -121,7 +132,7 @@ extension Threshold {
 
     /// `delivery p99`.
     var findingName: String {
-        let name = FindingWords.metric(self.name)
+        let name = MetricDefinition.named(self.name).title
         return switch self.field {
         case .percentile(let percent): "\(name) p\(Words.decimal(percent, digits: 3))"
         case .max: "\(name) max"

@@ -4,28 +4,11 @@ import Measurement
 struct FindingSentence {
     typealias Statement = (text: String, evidence: Int?)
 
-    let run: RunRecord
+    let search: FindingsSearch
     let found: [FoundEvent]
-    let events: FindingEvents
-    let backlog: FindingBacklog?
     let silent: Int?
-    let steady: Int?
 
-    init(
-        _ run: RunRecord,
-        _ found: [FoundEvent],
-        _ events: FindingEvents,
-        _ backlog: FindingBacklog?,
-        silent: Int?,
-        steady: Int?
-    ) {
-        self.run = run
-        self.found = found
-        self.events = events
-        self.backlog = backlog
-        self.silent = silent
-        self.steady = steady
-    }
+    private var run: RunRecord { self.search.run }
 
     var statement: Statement {
         switch self.run.verdict?.state {
@@ -89,7 +72,7 @@ struct FindingSentence {
     private var endWords: String {
         guard let end = self.run.stages.last(where: { $0.name != "drain" }) else { return "" }
         let second = Int(bounded: end.start + end.durationSeconds)
-        let stage = self.events.intervals.hasStages && end.name != "connect" ? " in stage \(end.name)" : ""
+        let stage = self.search.intervals.hasStages && end.name != "connect" ? " in stage \(end.name)" : ""
         return " at \(second) s\(stage)"
     }
 
@@ -107,9 +90,11 @@ struct FindingSentence {
     /// times as long as sends were late, a proven loss.
     private var generator: Statement {
         let limit = self.found.first { $0.event.kind == .generator && $0.isBreak }
-        let own = limit?.sentence ?? "the generator was the limit: \(self.reason?.line ?? "the reason is unknown")"
+        let own =
+            limit?.sentence ?? self.reason.map { "\($0.limited): \($0.line)" }
+            ?? "the generator was the limit: the reason is unknown"
         let late =
-            self.events.intervals.highest(self.events.intervals.columns("schedule_lag"), \.p99)
+            self.search.intervals.highest(self.search.intervals.columns(.scheduleLag), \.p99)
             .compactMap(\.self).max() ?? 0
         let stall = self.found.first { $0.event.kind == .stall && $0.event.seconds ?? 0 >= late * 10 }
         guard let fault = self.hung ?? stall.map({ ($0.sentence, $0.event.number) }) ?? self.loss else {
@@ -157,7 +142,7 @@ struct FindingSentence {
 
     /// Messages were sent, and none was answered or came.
     private var nothingDone: Statement? {
-        let answers = self.events.lanes.filter { $0.kind == .answers }
+        let answers = self.search.lanes.filter { $0.kind == .answers }
         let sent = answers.reduce(0) { $0 + $1.sent.reduce(0, +) }
         if !answers.isEmpty, sent > 0, answers.allSatisfy({ $0.done.allSatisfy { $0 == 0 } }) {
             let words = "\(Words.count(Int64(bounded: sent))) \(sent == 1 ? "was" : "were") sent"
@@ -168,11 +153,11 @@ struct FindingSentence {
 
     /// A run that only subscribes, and heard nothing.
     private var isSilentSubscriber: Bool {
-        let received = self.run.metrics.filter { $0.name == "received" }
-        let offered = ["publish_offered", "stanza_offered"]
-        return self.run.metrics.contains { $0.name == "subscribe_duration" } && !received.isEmpty
+        let received = self.run.metrics.filter { $0.isOf(.received) }
+        let offered = MetricDefinition.all(.offered)
+        return self.run.metrics.contains { $0.isOf(.subscribe) } && !received.isEmpty
             && received.allSatisfy { $0.counter?.value == 0 }
-            && !self.run.metrics.contains { offered.contains($0.name) && $0.counter?.value ?? 0 > 0 }
+            && !self.run.metrics.contains { $0.isOf(offered) && $0.counter?.value ?? 0 > 0 }
     }
 
     /// An objective that the time line cannot date.
@@ -190,7 +175,7 @@ struct FindingSentence {
         func words(_ value: Double) -> String {
             switch unit {
             case .time: FindingWords.duration(value)
-            case .share: Words.percent(value)
+            case .share: Words.percent(value, digits: 2)
             case .perSecond: "\(FindingWords.significant(value))/s"
             case .plain, nil: Words.decimal(value)
             }
@@ -201,14 +186,14 @@ struct FindingSentence {
 
     /// Faults that no time line dates and no standard permits: MQTT 5.0 §4.3.3 and §4.6, RFC 6120 §10.1 and §8.3.
     private var irregular: Statement? {
-        func total(_ name: String, _ labels: Labels = [:]) -> Double {
-            self.run.metrics.filter { $0.name == name && $0.labels.contains(labels) && $0.labels[Labels.stage] == nil }
+        func total(_ metric: MetricDefinition, _ labels: Labels = [:]) -> Double {
+            self.run.metrics.filter { $0.isOf(metric) && $0.labels.contains(labels) && $0.labels[Labels.stage] == nil }
                 .reduce(0) { $0 + ($1.counter?.value ?? 0) }
         }
         let found = [
-            (total("delivery_duplicated", ["qos": "2"]), "message", "came twice at QoS 2"),
-            (total("delivery_reordered"), "message", "came out of order"),
-            (total("stanza_refused"), "stanza", "came back as an error"),
+            (total(.deliveryDuplicated, ["qos": "2"]), "message", "came twice at QoS 2"),
+            (total(.deliveryReordered), "message", "came out of order"),
+            (total(.stanzaRefused), "stanza", "came back as an error"),
         ].filter { $0.0 > 0 }
         guard !found.isEmpty else { return nil }
         return (found.map { "\(FindingWords.count($0, $1)) \($2)" }.joined(separator: "; "), nil)
@@ -216,7 +201,7 @@ struct FindingSentence {
 
     /// Answers that fell behind the load until its end.
     private var behind: Statement? {
-        guard let backlog = self.backlog, let growth = backlog.growth else { return nil }
+        guard let backlog = self.search.backlog, let growth = backlog.growth else { return nil }
         // The cause is not recorded: the server, a long path or a window of few messages.
         let text =
             "the answers fell behind by \(Self.whole(growth)) of \(Self.whole(backlog.offered)) messages a second"
@@ -231,14 +216,14 @@ struct FindingSentence {
 
     /// Connects and sends that the server let wait for over a second, which no objective judges.
     private var slow: Statement? {
-        func worst(_ names: [String]) -> Double {
+        func worst(_ metrics: [MetricDefinition]) -> Double {
             self.run.metrics.filter {
-                names.contains($0.name) && ["total", nil].contains($0.labels["phase"]) && $0.labels[Labels.stage] == nil
+                $0.isOf(metrics) && ["total", nil].contains($0.labels["phase"]) && $0.labels[Labels.stage] == nil
             }.compactMap(\.duration?.p99).max() ?? 0
         }
         let found = [
-            ("connects took", worst(["connect_duration", "reconnect_duration"])),
-            ("sends were held back for", worst(["publish_blocked_duration", "stanza_blocked_duration"])),
+            ("connects took", worst([.connect, .reconnect])),
+            ("sends were held back for", worst([.publishBlocked, .stanzaBlocked])),
         ].filter { $0.1 >= 1 }
         guard !found.isEmpty else { return nil }
         return (found.map { "\($0) \(FindingWords.duration($1)) (p99)" }.joined(separator: "; "), nil)
@@ -247,7 +232,7 @@ struct FindingSentence {
     private var minor: Statement? {
         let found =
             self.found.first { $0.event.kind == .threshold } ?? self.found.first { $0.event.kind == .error }
-            ?? self.found.first { $0.event.kind == .storm && !$0.event.text.contains("by plan") }
+            ?? self.found.first { $0.event.kind == .storm && !$0.isPlanned }
         return found.map { ($0.sentence, $0.event.number) } ?? self.undatedError
     }
 
@@ -261,8 +246,7 @@ struct FindingSentence {
 
     private var nothing: Statement {
         let change = self.found.first { $0.event.kind == .change }
-        if let change { return ("nothing broke; \(change.event.text)", change.event.number) }
-        return ("nothing broke" + (self.steady.map { "; steady from \($0) s on" } ?? ""), nil)
+        return (FindingsRecord.calm + (change.map { "; \($0.event.text)" } ?? ""), change?.event.number)
     }
 
     private func number(_ kind: FindingEvent.Kind) -> Int? { self.found.first { $0.event.kind == kind }?.event.number }

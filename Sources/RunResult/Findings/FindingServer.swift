@@ -28,9 +28,8 @@ struct FindingServer {
     /// The first words of a limit; a mark has others.
     static let limitWords = "the server's CPU was the limit"
 
-    let run: RunRecord
-    let intervals: FindingIntervals
-    let lanes: [FindingLane]
+    let search: FindingsSearch
+    private var intervals: FindingIntervals { self.search.intervals }
 
     /// One mark: the longest span of the thread that was full longest.
     var events: [FoundEvent] {
@@ -42,16 +41,16 @@ struct FindingServer {
         let time = isToEnd ? "from \(second) s on" : "from \(second) s for \(FindingWords.duration(seconds))"
         let whose = full.thread == full.process ? full.thread : "\(full.thread) of \(full.process)"
         let what = self.isLimit(full.span) ? Self.limitWords : "the server had a core full"
-        var text = "\(what) \(time): thread \(whose) used \(Words.percent(full.share)) of a core"
+        var text = "\(what) \(time): thread \(whose) used \(Words.percent(full.share, digits: 2)) of a core"
         if let own = self.busiestLoop(full.span) {
-            text += ", and the generator's busiest event loop \(Words.percent(own))"
+            text += ", and the generator's busiest event loop \(Words.percent(own, digits: 2))"
         }
-        return [FoundEvent(.server, self.intervals, place, seconds: seconds, isBreak: false, text: text)]
+        return [self.intervals.event(.server, place, seconds: seconds, isBreak: false, text: text)]
     }
 
     private var longest: Full? {
-        let loops = self.intervals.columns("generator_cpu")
-        return self.intervals.columns("server_thread_cpu").flatMap { column -> [Full] in
+        let loops = self.intervals.columns(.generatorCPU)
+        return self.intervals.columns(.serverThreadCPU).flatMap { column -> [Full] in
             let spans = self.intervals.spans { place in
                 self.intervals.all[place].isLoad && column.values[place] >= Limit.fullCore
                     && loops.allSatisfy { !($0.values[place] >= Limit.fullCore) }
@@ -68,26 +67,20 @@ struct FindingServer {
     }
 
     private func isLimit(_ span: Range<Int>) -> Bool {
-        if self.isClosedLoop { return true }
-        return self.lanes.contains { lane in
+        if self.search.run.plans.contains(where: { $0["pacing"] == .string("closed") }) { return true }
+        return self.search.lanes.contains { lane in
             let offered = span.reduce(0) { $0 + lane.offered[$1] }
             let done = span.reduce(0) { $0 + lane.done[$1] }
             if lane.kind == .answers, offered > 0, offered - done > offered * Limit.backlog { return true }
             let before = lane.p50[..<span.lowerBound].compactMap(\.self)
             let within = lane.p50[span].compactMap(\.self)
-            guard let level = FindingIntervals.median(before), let median = FindingIntervals.median(within) else {
-                return false
-            }
+            guard let level = before.median, let median = within.median else { return false }
             return median > level * Limit.change
         }
     }
 
-    private var isClosedLoop: Bool {
-        self.run.plans.contains { $0["pacing"] == .string("closed") }
-    }
-
     private func busiestLoop(_ span: Range<Int>) -> Double? {
-        let means = self.intervals.columns("generator_cpu").compactMap { column -> Double? in
+        let means = self.intervals.columns(.generatorCPU).compactMap { column -> Double? in
             let known = span.map { column.values[$0] }.filter(\.isFinite)
             return known.isEmpty ? nil : known.reduce(0, +) / Double(known.count)
         }

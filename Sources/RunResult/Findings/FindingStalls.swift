@@ -36,7 +36,7 @@ struct FindingStall {
 
     /// In the order of time.
     static func all(_ lanes: [FindingLane], _ intervals: FindingIntervals, disconnects: [Double]) -> [FindingStall] {
-        let lag = intervals.highest(intervals.columns("loop_lag"), \.max)
+        let lag = intervals.highest(intervals.columns(.loopLag), \.max)
         var stalls: [FindingStall] = []
         for lane in lanes {
             let search = Search(lane: lane, intervals: intervals, disconnects: disconnects, lag: lag)
@@ -145,7 +145,7 @@ struct FindingStall {
                 self.intervals.all[$0].isLoad && self.intervals.all[$0].stage == interval.stage
                     && self.intervals.all[$0].length > 0
             }.map { self.lane.done[$0] / self.intervals.all[$0].length }
-            let expected = (FindingIntervals.median(rates) ?? 0) * interval.length
+            let expected = (rates.median ?? 0) * interval.length
             let missing = expected - self.lane.done[place]
             return missing > expected / 10 && missing > 4 * expected.squareRoot() ? missing : 0
         }

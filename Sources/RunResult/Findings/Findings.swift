@@ -21,57 +21,42 @@ package enum Findings {
     }
 }
 
-private struct FindingsSearch {
+/// A run, and what its time line shows by itself.
+struct FindingsSearch {
     let run: RunRecord
     let intervals: FindingIntervals
     let lanes: [FindingLane]
     let stalls: [FindingStall]
     let objectives: [FindingObjective]
     let backlog: FindingBacklog?
-    let events: FindingEvents
 
     init(_ record: RunRecord, _ timeline: Timeline) {
         self.run = record
         self.intervals = FindingIntervals(record, timeline)
         self.lanes = FindingLane.all(record, self.intervals)
-        let disconnects = self.intervals.sum(self.intervals.columns("disconnects"))
-        self.stalls = FindingStall.all(
-            self.lanes,
-            self.intervals,
-            disconnects: disconnects ?? self.intervals.all.map { _ in 0 }
-        )
+        let disconnects = self.intervals.counts(self.intervals.columns(.disconnects))
+        self.stalls = FindingStall.all(self.lanes, self.intervals, disconnects: disconnects)
         let intervals = self.intervals
         self.backlog = FindingBacklog(record, self.lanes, self.intervals)
         self.objectives = record.thresholds.compactMap { FindingObjective($0, intervals) }
-        self.events = FindingEvents(
-            record: record,
-            intervals: self.intervals,
-            lanes: self.lanes,
-            stalls: self.stalls,
-            objectives: self.objectives,
-            planned: record.clientsPlanned
-        )
     }
 
     var record: FindingsRecord {
-        var found = self.events.all
+        var found = self.found
         for place in found.indices { found[place].event.number = place + 1 }
         let silent = self.intervals.silentSecond(of: self.run)
-        let steady = FindingFigures.steadySecond(self.lanes, self.intervals)
-        let statement = FindingSentence(self.run, found, self.events, self.backlog, silent: silent, steady: steady)
-            .statement
+        let statement = FindingSentence(search: self, found: found, silent: silent).statement
         var record = FindingsRecord(sentence: statement.text, evidence: statement.evidence, events: found.map(\.event))
-        let figures = FindingFigures(run: self.run, intervals: self.intervals, lanes: self.lanes)
-        record.steadySecond = steady
+        record.steadySecond = self.steadySecond
         record.silentSecond = silent
         record.clientsPlanned = self.run.clientsPlanned
         record.clientsUp = self.run.clientsUp
-        record.allUpSeconds = figures.allUpSeconds
-        record.peakInFlight = figures.peakInFlight
+        record.allUpSeconds = self.allUpSeconds
+        record.peakInFlight = self.peakInFlight
         record.backlogSlope = self.backlog?.slope
         record.backlogGrowth = self.backlog?.growth
-        record.worstSecond = figures.worstSecond
-        record.longestSilence = figures.longestSilence
+        record.worstSecond = self.worstSecond
+        record.longestSilence = self.longestSilence
         record.withinObjective = FindingObjective.within(self.objectives, self.intervals) { place in
             let interval = self.intervals.all[place]
             return self.stalls.contains { $0.start <= interval.start && interval.end <= $0.start + $0.seconds }
@@ -98,7 +83,7 @@ extension RunRecord {
 
     var clientsPlanned: Int? {
         if let groups = self.groups { return groups.reduce(0) { $0 &+ $1.clients } }
-        return self.population?.planned ?? self.plan["clients"]?.finding.map { Int(bounded: $0) }
+        return self.population?.planned ?? self.plan["clients"]?.double.map { Int(bounded: $0) }
     }
 
     /// The clients that came up at first; records of earlier versions know them for groups alone.
@@ -111,7 +96,7 @@ extension RunRecord {
     /// The words for a run whose clients were all refused after they had connected, or else those that are given.
     func nothingCameUp(_ words: String) -> String {
         let hasConnected = self.metrics.contains {
-            $0.name == "connect_duration" && $0.labels["phase"] == "total" && $0.duration?.answered ?? 0 > 0
+            $0.isOf(.connect) && $0.labels["phase"] == "total" && $0.duration?.answered ?? 0 > 0
         }
         return hasConnected ? "no client could take part in the load" : words
     }
@@ -126,7 +111,7 @@ extension RunRecord {
         guard self.verdict?.state == .valid, let busiest = self.generator.loopCPUShares?.max(), busiest > 0,
             let used = self.generator.cpuSeconds, let seconds = self.durationSeconds, used > 0, seconds > 0,
             let cores = self.host.cores, self.metrics.contains(where: { $0.name.hasSuffix("_offered") }),
-            let idle = self.metrics.first(where: { $0.name == "host_cpu_idle" && $0.labels.isEmpty })?.gauge?.mean
+            let idle = self.metrics.first(where: { $0.isOf(.hostCPUIdle) && $0.labels.isEmpty })?.gauge?.mean
         else { return nil }
         // 0.9 of a core is the limit of the verdict.
         let headroom = Swift.min(0.9 / busiest, 1 + idle * Double(cores) / (used / seconds))

@@ -101,10 +101,6 @@ package enum ServerProbe {
         guard let results = try? await client.subscribe(subscriptions),
             results.contains(where: { $0.reason.rawValue < 0x80 })
         else { return nil }
-        return await Self.firstRecord(client)
-    }
-
-    private static func firstRecord(_ client: MQTTClient) async -> ServerRecord? {
         for await message in client.messages {
             if let record = ServerIdentity.record(topic: message.topic, payload: message.payload) { return record }
         }
@@ -130,7 +126,6 @@ package enum ServerIdentity {
         return ServerRecord(product: "emqx", version: text, source: Self.nodeFilter)
     }
 
-    /// The answer of an XMPP server.
     package static func record(xmppName name: String, version: String?) -> ServerRecord? {
         guard let product = Self.plain(name) else { return nil }
         return ServerRecord(product: product.lowercased(), version: version.flatMap(Self.plain), source: "XEP-0092")

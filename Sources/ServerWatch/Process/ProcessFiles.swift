@@ -30,7 +30,6 @@ package struct ProcessFiles: Sendable {
         self.tickNanoseconds = tickNanoseconds
     }
 
-    /// The files of this host.
     package static let system = ProcessFiles(
         read: { ProcFile.read($0) },
         list: { ProcFile.list($0) },

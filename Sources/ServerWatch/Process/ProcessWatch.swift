@@ -5,7 +5,7 @@ package import Measurement
 /// A machine over ``ProcessFiles``; the time is an argument. The CPU of a child that begins and ends between two looks
 /// is not counted.
 package struct ProcessWatch {
-    /// A server: the processes of one `--watch-pid`, and all their descendants.
+    /// A server: the processes of one number or name, and all their descendants.
     struct Server {
         let wanted: String
         /// The wanted number; `nil` for a name.
@@ -49,11 +49,7 @@ package struct ProcessWatch {
     ///   - nanoseconds: monotonic.
     ///   - files: for tests.
     /// - Throws: an error for the first process that cannot be watched.
-    package init(
-        _ wanted: [String],
-        at nanoseconds: Int64,
-        files: ProcessFiles = .system
-    ) throws(ProcessWatchError) {
+    package init(_ wanted: [String], at nanoseconds: Int64, files: ProcessFiles = .system) throws(ProcessWatchError) {
         self.files = files
         self.own = [files.ownProcess]
         self.lastLook = nanoseconds
@@ -106,7 +102,7 @@ package struct ProcessWatch {
                 self.servers[index].hasWarned = true
                 let server = self.servers[index]
                 let end = server.pid == nil ? "are absent until a process of that name runs again" : "end with it"
-                warnings.append("--watch-pid \(server.wanted): the process has ended; its metrics \(end)")
+                warnings.append("\(server.wanted): the process has ended; its metrics \(end)")
             }
         }
         return (metrics, warnings)
@@ -182,13 +178,9 @@ package struct ProcessWatch {
     private func label(of index: Int) -> String {
         let server = self.servers[index]
         let name = server.pid.flatMap { self.files.stat($0)?.name } ?? server.wanted
-        var label = LabelText.safe(name)
-        var number = 1
-        while self.servers[..<index].contains(where: { $0.label == label }) {
-            number += 1
-            label = "\(LabelText.safe(name)) \(number)"
+        return LabelText.unique(LabelText.safe(name)) { label in
+            self.servers[..<index].contains { $0.label == label }
         }
-        return label
     }
 
     private mutating func removeEnded() {
@@ -227,23 +219,23 @@ package struct ProcessWatch {
         var metrics: [Metric] = []
         let isShown = span >= Self.shortest && self.servers[index].isRunning
         if isShown {
-            metrics.append(Metric(name: "server_cpu", labels: labels, reading: .gauge(GaugeReading(value: cores))))
+            metrics.append(Metric(.serverCPU, labels: labels, reading: .gauge(GaugeReading(value: cores))))
         }
-        metrics.append(Metric(name: "server_cpu_time", labels: labels, unit: "seconds", reading: .counter(time)))
+        metrics.append(Metric(.serverCPUTime, labels: labels, reading: .counter(time)))
         if isShown { metrics += self.threadMetrics(of: index, span, labels) }
         guard self.servers[index].isRunning else { return metrics }
-        let memory = [
-            ("server_memory_bytes", self.memory(of: index)),
-            ("server_memory_idle_bytes", self.servers[index].idleMemory),
+        let memory: [(MetricDefinition, UInt64?)] = [
+            (.serverMemory, self.memory(of: index)),
+            (.serverMemoryIdle, self.servers[index].idleMemory),
         ]
-        for (name, bytes) in memory {
+        for (kind, bytes) in memory {
             guard let bytes else { continue }
             let reading = GaugeReading(value: Double(bytes))
-            metrics.append(Metric(name: name, labels: labels, unit: "bytes", reading: .gauge(reading)))
+            metrics.append(Metric(kind, labels: labels, reading: .gauge(reading)))
         }
         if let count = self.descriptors(of: index) {
             let reading = GaugeReading(value: Double(count))
-            metrics.append(Metric(name: "server_descriptors", labels: labels, reading: .gauge(reading)))
+            metrics.append(Metric(.serverDescriptors, labels: labels, reading: .gauge(reading)))
         }
         return metrics
     }
@@ -255,7 +247,7 @@ package struct ProcessWatch {
         }
         return self.servers[index].threadLabels.shares(of: threads, span).map { label, share in
             Metric(
-                name: "server_thread_cpu",
+                .serverThreadCPU,
                 labels: labels.adding("thread", label),
                 reading: .gauge(GaugeReading(value: share))
             )

@@ -10,16 +10,12 @@ package enum ProcessWatchError: Error, Hashable, CustomStringConvertible {
         switch self {
         case .noSuchProcess(let text):
             Int(text) == nil
-                ? "--watch-pid: no process has the name \(text): start the server first, or give its process id"
-                : "--watch-pid: there is no process \(text): give the id or the name of a running server"
-        case .notPermitted(let text):
-            "--watch-pid: process \(text) may not be read: run as its user or as root"
-        case .ownProcess(let text):
-            "--watch-pid: \(text) is this program: give the id or the name of a server"
-        case .alreadyWatched(let text):
-            "--watch-pid: the process of \(text) is named twice: give each server once"
-        case .noProcFiles:
-            "--watch-pid: this system has no /proc: use --watch-prometheus"
+                ? "no process has the name \(text): start the server first, or give its process id"
+                : "there is no process \(text): give the id or the name of a running server"
+        case .notPermitted(let text): "process \(text) may not be read: run as its user or as root"
+        case .ownProcess(let text): "\(text) is this program: give the id or the name of a server"
+        case .alreadyWatched(let text): "the process of \(text) is named twice: give each server once"
+        case .noProcFiles: "this system has no /proc"
         }
     }
 }

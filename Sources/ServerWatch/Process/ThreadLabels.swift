@@ -9,7 +9,6 @@ struct ThreadNames {
     }
 
     private var counts: [Key: Int] = [:]
-    /// The labels of each server.
     private var labels: [Int: Set<String>] = [:]
 
     /// A label that no other thread has, now or earlier; `nil` if the server has had too many.
@@ -43,11 +42,9 @@ struct ThreadLabels {
     ///
     /// Once the server has had all its labels, the threads without one are summed as ``other``.
     mutating func shares(of threads: [WatchedThread], _ span: Int64) -> [(label: String, share: Double)] {
-        var busy: [(label: String, used: Int64, share: Double)] = []
-        for thread in threads where thread.isBusy {
-            if let label = thread.label { busy.append((label, thread.used, thread.share(span))) }
-        }
-        busy.sort { ($1.used, $0.label) < ($0.used, $1.label) }
+        let busy = threads.filter(\.isBusy).compactMap { thread in
+            thread.label.map { (label: $0, used: thread.used, share: thread.share(span)) }
+        }.sorted { ($1.used, $0.label) < ($0.used, $1.label) }
         var shares: [(label: String, share: Double)] = []
         for (label, _, share) in busy where shares.count < Self.mostAtOnce {
             guard self.given.contains(label) || self.given.count < Self.most else { continue }

@@ -1,6 +1,5 @@
 import Measurement
 
-/// A thread of a watched process.
 struct WatchedThread {
     var name: String
     /// The name, with a number after it if an earlier thread has the same name; `nil` if no label was left.
@@ -20,7 +19,6 @@ struct WatchedThread {
     func share(_ span: Int64) -> Double { Double(self.latest) / Double(span) }
 }
 
-/// A process of a watched server.
 struct WatchedProcess {
     let pid: Int
     let started: UInt64
@@ -72,7 +70,6 @@ struct WatchedProcess {
         return Array(self.threads.values)
     }
 
-    /// Reads all threads.
     mutating func readThreads(_ files: ProcessFiles, _ names: inout ThreadNames) {
         var living: [Int: WatchedThread] = [:]
         var sum: Int64 = 0

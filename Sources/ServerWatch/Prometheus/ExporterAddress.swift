@@ -2,7 +2,6 @@
 package struct ExporterAddress: Hashable, Sendable, CustomStringConvertible {
     package let host: String
     package let port: Int
-    /// With the query.
     package let path: String
     package let isSecure: Bool
 
@@ -44,12 +43,10 @@ package struct ExporterAddress: Hashable, Sendable, CustomStringConvertible {
         self.port = Int(number)
     }
 
+    /// Host and port, as in the Host field (RFC 9110 §7.2).
     var authority: String {
         self.host.contains(":") ? "[\(self.host)]:\(self.port)" : "\(self.host):\(self.port)"
     }
-
-    /// The value of the Host field (RFC 9110 §7.2).
-    var hostField: String { self.authority }
 
     /// The path without the query.
     var plainPath: Substring { self.path.prefix { $0 != "?" } }

@@ -69,7 +69,6 @@ package final class ExporterClient {
         }
     }
 
-    /// Drops the connection.
     package func close() {
         self.finish(.failure(.closed), self.request)
         self.drop()
@@ -113,7 +112,7 @@ package final class ExporterClient {
 
     private func send(on channel: any Channel) {
         var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: self.address.path)
-        head.headers.add(name: "Host", value: self.address.hostField)
+        head.headers.add(name: "Host", value: self.address.authority)
         head.headers.add(name: "User-Agent", value: "clamor")
         // The older format has no exemplars to carry.
         let formats = "text/plain;version=0.0.4,application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1"

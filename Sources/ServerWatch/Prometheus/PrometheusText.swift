@@ -160,7 +160,7 @@ private struct TextCursor {
         return true
     }
 
-    /// Up to the next blank.
+    /// The text up to the next blank.
     mutating func word() -> String { self.take { !Self.isBlank($0) } }
 
     /// A name, with or without quotes; `nil` if there is none.

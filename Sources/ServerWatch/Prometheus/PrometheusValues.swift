@@ -22,7 +22,7 @@ package struct PrometheusValues: Sendable {
 
     private var counters: [Key: Counter] = [:]
     private var gauges: [Key: Double] = [:]
-    /// In the order of their first appearance.
+    /// The series in the order of their first appearance.
     private var order: [Key] = []
     private var known: Set<Key> = []
     /// Whether a series had no room.
@@ -94,6 +94,6 @@ package struct PrometheusValues: Sendable {
         var labels: Labels = ["series": key.name]
         if !key.labels.isEmpty { labels = labels.adding("of", key.labels) }
         if let page = self.page { labels = labels.adding("page", page) }
-        return Metric(name: "server_metric", labels: labels, reading: reading)
+        return Metric(.serverMetric, labels: labels, reading: reading)
     }
 }

@@ -7,7 +7,7 @@ package import Transport
 ///
 /// Confined to its event loop.
 final class PrometheusWatch {
-    /// From the end of an interval to the next scrape, so that its values are of the next interval's end.
+    /// The time from an interval's end to the next scrape, whose values are those of the next interval's end.
     private static let pause = TimeAmount.milliseconds(800)
 
     private let address: ExporterAddress
@@ -74,7 +74,7 @@ final class PrometheusWatch {
         guard !self.hasEnded else { return }
         switch answer {
         case .success(let body):
-            if self.isFailing { self.warn("--watch-prometheus \(self.address): answers again") }
+            if self.isFailing { self.warn("\(self.address): answers again") }
             self.isFailing = false
             let text = PrometheusText(body, patterns: self.patterns)
             self.values.take(text.samples, at: Int64(clamping: NIODeadline.now().uptimeNanoseconds))
@@ -82,7 +82,7 @@ final class PrometheusWatch {
         case .failure(let error):
             guard !self.isFailing else { return }
             self.isFailing = true
-            self.warn("--watch-prometheus \(self.address): \(error); its metrics are absent until it answers")
+            self.warn("\(self.address): \(error); its metrics are absent until it answers")
         }
     }
 
@@ -93,19 +93,17 @@ final class PrometheusWatch {
         let number = isCut ? "\(text.matching) series match" : "its series change"
         self.warn(
             text.matching == 0
-                ? "--watch-prometheus \(self.address): no series matches: look at its text for their names"
-                : "--watch-prometheus \(self.address): \(number), and the first \(PrometheusText.mostKept) are kept: "
+                ? "\(self.address): no series matches: look at its text for their names"
+                : "\(self.address): \(number), and the first \(PrometheusText.mostKept) are kept: "
                     + "give narrower names"
         )
     }
 }
 
-/// An exporter to watch.
 package struct PrometheusSettings: Sendable {
     package var address: ExporterAddress
     /// Empty keeps all series.
     package var patterns: [SeriesPattern]
-    /// For `https`.
     package var tls: TLSSettings
 
     package init(address: ExporterAddress, patterns: [SeriesPattern] = [], tls: TLSSettings = TLSSettings()) {
@@ -134,13 +132,7 @@ package struct PrometheusSettings: Sendable {
             let isAlone = sources.count { $0.address.authority == address.authority } == 1
             let name = LabelText.safe(isAlone ? address.authority : "\(address.authority)\(address.plainPath)")
             // The query may be a secret, so pages that differ by it alone get a number.
-            var label = name
-            var number = 1
-            while !labels.insert(label).inserted {
-                number += 1
-                label = "\(name) \(number)"
-            }
-            return (settings, label)
+            return (settings, LabelText.unique(name) { !labels.insert($0).inserted })
         }
     }
 }

@@ -15,7 +15,7 @@ package struct SysTopic: Hashable, Sendable {
         case sent
     }
 
-    /// Without `$SYS/`; `+` stands for a node.
+    /// The filter without `$SYS/`; `+` stands for a node.
     package let filter: String
     package let kind: Kind
     package let unit: String?
@@ -77,7 +77,6 @@ package struct SysTopic: Hashable, Sendable {
     /// Published first in every round: mosquitto's time, and the version of an EMQX node.
     static let clocks = ["broker/uptime", "brokers/+/version"]
 
-    /// All filters to subscribe to.
     package static let filters =
         Self.all.map { "$SYS/\($0.filter)" } + Self.clocks.map { "$SYS/\($0)" } + [ServerIdentity.brokerTopic]
 

@@ -16,7 +16,7 @@ package struct SysValues: Sendable {
     private struct Number {
         let topic: SysTopic
         var value: Double
-        /// For a counter of packets sent: the value without the packets to this client.
+        /// The value of a counter of packets sent, without the packets to this client.
         var others: Int64
         /// The time at which the value was last known to be right.
         var time: Int64
@@ -44,12 +44,10 @@ package struct SysValues: Sendable {
 
     package init() {}
 
-    /// The number of messages so far.
     var messages: Int { Int(clamping: self.own) }
 
     package var isEmpty: Bool { self.numbers.isEmpty }
 
-    /// The counts by the last messages.
     package var count: Count {
         Count(received: self.sum(of: .received), sent: self.sum(of: .sent))
     }
@@ -130,7 +128,6 @@ package struct SysValues: Sendable {
         }
     }
 
-    /// The number of rounds so far.
     package private(set) var roundCount = 0
 
     /// Ends an interval.
@@ -162,7 +159,7 @@ package struct SysValues: Sendable {
 
     private static func metric(_ name: String, _ number: Number, _ reading: Metric.Reading) -> Metric {
         let labels: Labels = ["topic": LabelText.safe(name)]
-        return Metric(name: "server_sys", labels: labels, unit: number.topic.unit, reading: reading)
+        return Metric(name: MetricDefinition.serverSys.name, labels: labels, unit: number.topic.unit, reading: reading)
     }
 
     /// A whole number that a counter of 2^53 can hold.
@@ -179,9 +176,9 @@ package struct SysValues: Sendable {
 /// There are books of mosquitto and of the embedded broker. EMQX publishes `$SYS` once a minute, not retained. So no
 /// update of EMQX marks the begin of a run, and two more would take two minutes at its end.
 package struct SysBooks: Hashable, Sendable {
-    /// From clients to the broker.
+    /// Messages from clients to the broker.
     package var received: UInt64?
-    /// From the broker to clients.
+    /// Messages from the broker to clients.
     package var sent: UInt64?
     /// Whether two updates after the load agreed; otherwise the broker may not have reported all of it.
     package var isSettled: Bool

@@ -33,7 +33,7 @@ package final class SysWatch: Sendable {
         var client: MQTTClient?
     }
 
-    /// Between two looks at values that arrive on another task.
+    /// The time between two looks at values that arrive on another task.
     ///
     /// The broker decides when they come, and does not say that they were all.
     private static let pause = Duration.milliseconds(50)
@@ -49,11 +49,7 @@ package final class SysWatch: Sendable {
     ///   - settings: the broker.
     ///   - group: event loops without load.
     ///   - warn: gets each line once.
-    package init(
-        _ settings: Settings,
-        on group: any EventLoopGroup,
-        warn: @escaping @Sendable (String) -> Void
-    ) {
+    package init(_ settings: Settings, on group: any EventLoopGroup, warn: @escaping @Sendable (String) -> Void) {
         self.settings = settings
         self.warn = warn
         var client = ServerProbe.quiet(settings.client)
@@ -93,9 +89,9 @@ package final class SysWatch: Sendable {
         if isEmpty {
             self.warn(
                 record == nil
-                    ? "--watch-sys: no message below $SYS yet: its numbers are absent until one comes; EMQX publishes "
+                    ? "no message below $SYS yet: its numbers are absent until one comes; EMQX publishes "
                         + "once a minute; the user must have the right to read $SYS"
-                    : "--watch-sys: $SYS has no numbers yet: they are absent until the broker publishes them"
+                    : "$SYS has no numbers yet: they are absent until the broker publishes them"
                         + (SysBooks.exist(for: record) ? "; its counts are not compared with the run's" : "")
             )
         }
@@ -123,7 +119,7 @@ package final class SysWatch: Sendable {
             state.wait = Self.looksBetweenAttempts
             return ([], isNew, true)
         }
-        if isNew { self.warn("--watch-sys: the connection to the broker was lost: its numbers are absent") }
+        if isNew { self.warn("the connection to the broker was lost: its numbers are absent") }
         if reconnects { Task { [weak self] in await self?.connect() } }
         return metrics
     }
@@ -158,12 +154,7 @@ package final class SysWatch: Sendable {
             let books =
                 state.wasLost
                 ? nil
-                : SysBooks(
-                    from: state.base,
-                    to: last ?? state.values.count,
-                    isSettled: isSettled,
-                    state.values.record
-                )
+                : SysBooks(from: state.base, to: last ?? state.values.count, isSettled: isSettled, state.values.record)
             return (books, metrics, state.reader)
         }
         await self.leave()
@@ -198,8 +189,8 @@ package final class SysWatch: Sendable {
             if failure != nil { state.wasLost = true }
             return wasDown
         }
-        if let failure, !wasDown, self.client != nil { self.warn("--watch-sys: \(failure): its numbers are absent") }
-        if failure == nil, wasDown { self.warn("--watch-sys: connected to the broker again") }
+        if let failure, !wasDown, self.client != nil { self.warn("\(failure): its numbers are absent") }
+        if failure == nil, wasDown { self.warn("connected to the broker again") }
         return failure == nil
     }
 

@@ -75,7 +75,6 @@ package struct ConnectPhases: Hashable, Sendable {
     }
 }
 
-/// An open connection.
 package struct ConnectedChannel {
     package let channel: any Channel
     package let target: Target

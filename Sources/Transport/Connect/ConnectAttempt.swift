@@ -1,7 +1,6 @@
 import LoopContext
 import NIOCore
 
-/// One connect in progress.
 final class ConnectAttempt {
     let slot: Int32
     let client: Int

@@ -40,10 +40,8 @@ package struct ConnectError: Error, Hashable, Sendable, CustomStringConvertible 
         case descriptorsExhausted
         /// Local error: the given source address is not this host's, or not of the target's family.
         case sourceAddress
-        /// The connector was asked to cancel.
         case cancelled
         case other(errno: Int32)
-        /// The TLS handshake failed.
         case tls(TLSFailure)
 
         /// The reason without the target; ``ConnectError/description`` has both.

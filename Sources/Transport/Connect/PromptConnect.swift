@@ -18,7 +18,6 @@ struct PromptConnect {
     static let patience = TimeAmount.milliseconds(1)
 
     private let bootstrap: ClientBootstrap
-    /// The channel that is being made.
     private let made: NIOLoopBoundBox<(any Channel)?>
 
     init(_ context: LoopContext) {
@@ -37,7 +36,6 @@ struct PromptConnect {
             }
     }
 
-    /// The state of a connect.
     enum State {
         case connecting
         case connected

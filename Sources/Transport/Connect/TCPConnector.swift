@@ -68,8 +68,6 @@ package final class TCPConnector: ClientConnector {
     /// Connects in progress.
     package var pending: Int { self.attempts.count - self.freeSlots.count }
 
-    package func target(ofClient client: Int) -> Target { self.targets[self.route(client) % self.targets.count] }
-
     /// Connects a client: resolves its target's name, tries each address in turn, adds the handler.
     package func connect(client: Int, place: Int, deadline: NIODeadline, for observer: some ConnectObserver) {
         let index = self.route(client) % self.targets.count
@@ -117,7 +115,6 @@ package final class TCPConnector: ClientConnector {
         }
     }
 
-    /// Cancels all connects in progress; each is reported as cancelled.
     package func cancelAll() {
         for attempt in self.attempts { if let attempt { self.fail(attempt, .cancelled) } }
     }

@@ -1,5 +1,4 @@
 package import NIOCore
-import NIOPosix
 
 /// Resolves names for one event loop.
 package protocol AddressResolver: AnyObject {

@@ -1,4 +1,3 @@
-/// The outcome of a query.
 package enum DNSOutcome: Hashable, Sendable {
     /// At least one record, and their time to live in seconds.
     case records([DNSRecord], timeToLive: UInt32)
@@ -18,7 +17,6 @@ package struct DNSExchange {
         /// Query this server, and wait for ``DNSExchange/patience``.
         case ask(server: Int, isTCP: Bool, id: UInt16)
         case done(DNSOutcome)
-        /// Continue to wait.
         case wait
     }
 

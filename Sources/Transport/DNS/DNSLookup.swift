@@ -65,16 +65,14 @@ final class DNSLookup {
 
     private func ask(_ server: SocketAddress, isTCP: Bool, _ query: [UInt8], _ turn: Int) {
         let bound = NIOLoopBound(self, eventLoop: self.eventLoop)
+        let received: @Sendable ([UInt8]) -> Void = { bound.value.received(turn, $0) }
+        let failed: @Sendable (String) -> Void = { bound.value.gaveUp(turn, $0) }
         let connected: EventLoopFuture<any Channel>
         if isTCP {
             connected = ClientBootstrap(group: self.eventLoop)
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
-                        let handler = DNSStreamHandler(query) {
-                            bound.value.received(turn, $0)
-                        } failed: {
-                            bound.value.gaveUp(turn, $0)
-                        }
+                        let handler = DNSStreamHandler(query, received: received, failed: failed)
                         try channel.pipeline.syncOperations.addHandler(handler)
                     }
                 }
@@ -84,11 +82,7 @@ final class DNSLookup {
             connected = DatagramBootstrap(group: self.eventLoop)
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
-                        let handler = DNSDatagramHandler(query, server) {
-                            bound.value.received(turn, $0)
-                        } failed: {
-                            bound.value.gaveUp(turn, $0)
-                        }
+                        let handler = DNSDatagramHandler(query, server, received: received, failed: failed)
                         try channel.pipeline.syncOperations.addHandler(handler)
                     }
                 }

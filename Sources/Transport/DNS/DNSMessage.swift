@@ -1,4 +1,3 @@
-/// A DNS question.
 package struct DNSQuestion: Hashable, Sendable {
     package enum Kind: UInt16, Hashable, Sendable {
         case a = 1
@@ -55,13 +54,10 @@ package struct DNSRecord: Hashable, Sendable {
 
 /// The reason why bytes are not a DNS answer.
 package enum DNSMessageError: String, Error, Hashable, Sendable, CustomStringConvertible {
-    /// The message ends inside a field.
     case truncated = "the DNS message ends inside a field"
     /// A name that is too long, has an empty label or an unprintable character, or points to itself.
     case name = "the DNS message has a malformed name"
-    /// Not a response to a standard query (RFC 1035 §4.1.1).
     case notAnAnswer = "the DNS message is no response to a standard query"
-    /// The number of questions is not one.
     case questions = "the DNS message does not have exactly one question"
     /// A record's data is longer or shorter than its type requires.
     case data = "the DNS message has a record of the wrong length"
@@ -100,7 +96,6 @@ package struct DNSMessage: Hashable, Sendable {
         return bytes + [0, UInt8(kind >> 8), UInt8(truncatingIfNeeded: kind), 0, 1]
     }
 
-    /// Decodes an answer.
     package init(_ bytes: [UInt8]) throws(DNSMessageError) {
         var reader = DNSReader(bytes)
         self.id = try reader.short()

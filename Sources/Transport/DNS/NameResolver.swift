@@ -126,7 +126,6 @@ package final class NameResolver {
     }
 }
 
-/// The name servers to query.
 package enum NameServers {
     /// The servers of `/etc/resolv.conf`, or this host if the file names none (resolv.conf(5)); reads a file.
     package static func system(_ path: String = "/etc/resolv.conf") -> [SocketAddress] {

@@ -50,7 +50,6 @@ package final class ServiceConnector: ClientConnector {
     private var owner: TimerOwner?
     private var timer: TimerID?
 
-    /// The connects that wait for the records.
     private var waiting = CircularBuffer<ServiceAttempt>()
     /// The queries that they wait for.
     private var renewal: ServiceRenewal?
@@ -105,9 +104,6 @@ package final class ServiceConnector: ClientConnector {
         self.timer = context.timers.register(owner, tag: 0)
     }
 
-    /// Connects in progress.
-    package var pending: Int { self.waiting.count + self.connector.pending }
-
     /// Connects a client to one of the domain's targets.
     ///
     /// The channel has the target, and whether TLS is up already (``ConnectedChannel/isDirectTLS``).
@@ -133,7 +129,6 @@ package final class ServiceConnector: ClientConnector {
         }
     }
 
-    /// Cancels all connects in progress; each is reported as cancelled.
     package func cancelAll() {
         let waiting = self.waiting
         self.waiting = []

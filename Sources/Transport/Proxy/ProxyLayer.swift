@@ -148,11 +148,9 @@ package enum ProxyProtocol: String, Hashable, Sendable, CaseIterable {
     }
 }
 
-/// The addresses in a PROXY header.
 package enum ProxyAddresses: Hashable, Sendable {
     /// The addresses of the connection itself.
     case own
-    /// The given addresses.
     case claimed(source: SocketAddress, destination: SocketAddress)
     /// No addresses, as for a proxy's own connection: the receiver uses the connection's.
     case unknown

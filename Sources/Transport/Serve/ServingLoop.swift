@@ -1,19 +1,33 @@
 package import NIOCore
 import NIOPosix
+import Synchronization
+
+/// Whether a server goes on, for another thread to say no: a thread that sleeps in a stall hears of nothing else.
+package final class ServingFlag: Sendable {
+    private let value = Atomic(true)
+
+    package var isSet: Bool { self.value.load(ordering: .relaxed) }
+
+    fileprivate func clear() { self.value.store(false, ordering: .relaxed) }
+}
 
 /// An event loop with the server that it runs; accepted connections are served on it.
 package final class ServingLoop<Server>: Sendable {
     private let group: MultiThreadedEventLoopGroup
     private let server: NIOLoopBound<Server>
+    private let isWanted: ServingFlag
+    private let sockets = Mutex<[any Channel]>([])
 
     /// Starts the loop.
     ///
     /// `make`: called on it.
-    package init(_ make: @escaping @Sendable (any EventLoop) -> Server) async throws {
+    package init(_ make: @escaping @Sendable (any EventLoop, _ isWanted: ServingFlag) -> Server) async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let eventLoop = group.next()
+        let isWanted = ServingFlag()
         self.group = group
-        self.server = try await eventLoop.submit { NIOLoopBound(make(eventLoop), eventLoop: eventLoop) }.get()
+        self.isWanted = isWanted
+        self.server = try await eventLoop.submit { NIOLoopBound(make(eventLoop, isWanted), eventLoop: eventLoop) }.get()
     }
 
     /// Listens at an address.
@@ -25,7 +39,7 @@ package final class ServingLoop<Server>: Sendable {
     ///   - receiveBuffer: bytes of the kernel's buffer of an accepted connection; `nil`: as many as the kernel likes.
     ///   - readsAtOnce: whether a connection is read before it is asked to.
     ///   - admit: takes an accepted connection, which is not active yet.
-    /// - Returns: the socket that listens.
+    /// - Returns: the bound port.
     /// - Throws: what bind(2) or the resolver said.
     package func bind(
         host: String,
@@ -34,7 +48,7 @@ package final class ServingLoop<Server>: Sendable {
         receiveBuffer: SocketOptionValue?,
         readsAtOnce: Bool = true,
         admit: @escaping @Sendable (Server, any Channel) throws -> Void
-    ) async throws -> any Channel {
+    ) async throws -> Int {
         let server = self.server
         var bootstrap = ServerBootstrap(group: server.eventLoop)
             .serverChannelOption(.backlog, value: backlog)
@@ -51,12 +65,14 @@ package final class ServingLoop<Server>: Sendable {
             // Accepted sockets inherit it.
             bootstrap = bootstrap.serverChannelOption(.socketOption(.so_rcvbuf), value: receiveBuffer)
         }
-        return
+        let socket =
             try await bootstrap
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try admit(server.value, channel) }
             }
             .bind(host: host, port: port).get()
+        self.sockets.withLock { $0.append(socket) }
+        return socket.localAddress?.port ?? port
     }
 
     /// Asks on the loop; `nil` once it has ended.
@@ -64,6 +80,20 @@ package final class ServingLoop<Server>: Sendable {
     package func ask<Answer: Sendable>(_ question: @escaping @Sendable (Server) -> Answer) async -> Answer? {
         let server = self.server
         return try? await server.eventLoop.submit { question(server.value) }.get()
+    }
+
+    /// Ends the connections by `shutDown`, closes the listeners, and gives a last answer.
+    package func stop<Answer: Sendable>(
+        _ shutDown: @escaping @Sendable (Server) -> Void,
+        last question: @escaping @Sendable (Server) -> Answer
+    ) async -> Answer? {
+        // Wakes the loop out of a stall.
+        self.isWanted.clear()
+        for socket in self.sockets.withLock(\.self) { try? await socket.close() }
+        await self.ask(shutDown)
+        let answer = await self.ask(question)
+        await self.end()
+        return answer
     }
 
     package func end() async { try? await self.group.shutdownGracefully() }

@@ -20,7 +20,6 @@ struct TLSCertificateCheck: Sendable {
         case certificates([Certificate])
     }
 
-    /// The name to expect in the certificate.
     enum ServerName: Hashable, Sendable {
         case host(String)
         case address(String)
@@ -67,7 +66,6 @@ struct TLSCertificateCheck: Sendable {
         return self.pinFailure(of: path)
     }
 
-    /// The names that a certificate is valid for.
     static func names(_ der: [UInt8]) -> [String] { (try? Certificate(derEncoded: der))?.names ?? [] }
 
     private enum Search {

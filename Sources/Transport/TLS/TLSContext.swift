@@ -1,7 +1,6 @@
 import NIOCore
 import NIOSSL
 import SwiftASN1
-import Synchronization
 import X509
 
 #if canImport(Glibc)

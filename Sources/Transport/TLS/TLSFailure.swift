@@ -204,7 +204,6 @@ enum TLSCaught {
 }
 
 extension String {
-    /// The index after the last occurrence of `mark`.
     fileprivate func lastRange(of mark: String) -> Index? {
         var index = self.startIndex
         var found: Index?

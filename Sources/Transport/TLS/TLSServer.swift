@@ -124,7 +124,6 @@ enum TLSFiles {
         return found
     }
 
-    /// The private key of a PEM file.
     static func key(_ path: String, passphrase: String?) throws(TLSSettingsError) -> NIOSSLPrivateKey {
         let bytes = try self.load(path)
         if self.isDER(bytes) { throw .isDER(path: path) }

@@ -13,6 +13,8 @@ package struct WebSocketSettings: Sendable {
         case path(String)
         case host(String)
         case subprotocol(String)
+        /// A name that is offered twice (RFC 6455 §4.1, 10).
+        case repeated(String)
         case headerName(String)
         case headerValue(String)
         /// A field that the handshake sets itself.
@@ -24,6 +26,7 @@ package struct WebSocketSettings: Sendable {
             case .path(let text): "the path '\(Self.shown(text))' does not begin with / or is not plain ASCII"
             case .host(let text): "the host '\(Self.shown(text))' is no value for a Host header"
             case .subprotocol(let text): "'\(Self.shown(text))' is no name of a subprotocol"
+            case .repeated(let text): "'\(text)' is offered twice; name each subprotocol once"
             case .headerName(let text): "'\(Self.shown(text))' is no name of a header"
             case .headerValue(let name): "the value of the header \(name) has control characters in it"
             case .reserved(let name): "the header \(name) is the handshake's own"
@@ -77,6 +80,9 @@ package struct WebSocketSettings: Sendable {
         }
         for name in subprotocols where name.isEmpty || !name.utf8.allSatisfy(WebSocketHead.isToken) {
             throw .subprotocol(name)
+        }
+        if let name = subprotocols.first(where: { name in subprotocols.count { $0 == name } > 1 }) {
+            throw .repeated(name)
         }
         guard !subprotocols.isEmpty else { throw .subprotocol("") }
         var host = host

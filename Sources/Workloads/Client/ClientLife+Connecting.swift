@@ -60,7 +60,6 @@ extension ClientLife {
         self.tallies[place].connectNanoseconds == 0 ? self.metrics.connect : self.metrics.reconnect
     }
 
-    /// The connect attempt failed.
     func connectFailed(_ place: Int, canRetry: Bool) {
         // The connector may report after the run has given the client up.
         if self.clients[place].stage == .finished { return }

@@ -60,8 +60,6 @@ extension ClientLife {
     }
 
     /// Notes when the client's next messages were due, for the ages of deliveries that do not come.
-    ///
-    /// The rows of messages to several audiences have due times of their own, which the ledger reads instead.
     func noteDue(_ place: Int, _ batch: OperationBatch) {
         let (lane, last) = (batch.lane(batch.firstDue), batch.due(batch.count - 1))
         if lane != Int(self.clients[place].lane) || lane != batch.lane(last) { self.beginLane(place, batch) }
@@ -75,7 +73,8 @@ extension ClientLife {
             let lane = UInt16(batch.lane(due))
             if lane != self.clients[place].lane {
                 let (own, before) = (self.clients[place], first + UInt64(index))
-                if before > 0 {
+                // The rows of messages to several audiences have due times of their own.
+                if before > 0, !self.hasManyAudiences {
                     let last = Int64(own.lastDue.uptimeNanoseconds)
                     self.exceptions[place, default: PublishExceptions()].end(Int(own.lane), before: before, last: last)
                 }

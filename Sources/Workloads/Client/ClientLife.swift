@@ -30,7 +30,6 @@ package protocol ClientLife: LoopWork, ConnectObserver {
 
     /// The client's first connect is due. `false` if it must not be made; the implementation has then counted an error.
     func admit(_ place: Int, due: NIODeadline) -> Bool
-    /// A connect begins.
     func prepareConnect(_ place: Int)
     /// Makes the link of the new connection.
     func makeLink(_ place: Int) -> Link
@@ -38,6 +37,8 @@ package protocol ClientLife: LoopWork, ConnectObserver {
     func logIn(_ place: Int, _ link: Link, _ connected: ConnectedChannel, deadline: NIODeadline)
     /// A client that is logged in does not come up: records what it had asked for.
     func recordNotUp(_ place: Int, as end: UnansweredEnd)
+    /// The earliest due time among the client's operations in flight, and the cost of finding it in slots.
+    func oldestInFlight(_ place: Int) -> (due: NIODeadline?, cost: Int)
     /// The client has stopped trying to connect.
     func handleGivenUp(_ place: Int)
 
@@ -45,7 +46,6 @@ package protocol ClientLife: LoopWork, ConnectObserver {
 
     /// The client is about to leave by plan.
     func prepareDeparture(_ place: Int, cuts: Bool)
-    /// Closes a connected client.
     func close(_ place: Int)
     /// The link is about to go, and still knows its state.
     func prepareEnd(_ place: Int)
@@ -75,7 +75,9 @@ package protocol ClientLife: LoopWork, ConnectObserver {
     func noteClosing(_ place: Int)
     /// Operations of the client and stream will never be sent.
     func noteNeverSent(_ place: Int, stream: Int, _ batch: OperationBatch)
-    /// By place, for the publishers that have any.
+    /// Whether the messages of a client have several rows in the publishers' ledger, with due times of their own.
+    var hasManyAudiences: Bool { get }
+    /// The rare facts about messages, by the place of a client with one row, else by row.
     var exceptions: [Int: PublishExceptions] { get set }
     /// The client's timer has fired; the link may be waiting for it.
     func linkTimerFired(_ place: Int)
@@ -123,9 +125,9 @@ package protocol ClientLife: LoopWork, ConnectObserver {
 
 /// A message of a write: its numbers, due time and write time.
 package struct DueMessage {
-    /// Among all messages of its client.
+    /// The number among all messages of its client.
     let sequence: UInt64
-    /// Among those of its client and stream.
+    /// The number among those of its client and stream.
     let number: UInt64
     var stream = 0
     let due: NIODeadline
@@ -140,7 +142,7 @@ package struct OperationMetrics: Sendable {
     package let sent: CounterID
     package let notSent: CounterID
     package let blocked: DurationID
-    /// From the due time to each answer; empty where nothing answers.
+    /// The durations from the due time to each answer; empty where nothing answers.
     package let answers: [DurationID]
 }
 
@@ -161,6 +163,7 @@ extension ClientLife {
     }
 
     // Defaults for protocols that do not need these.
+    package var hasManyAudiences: Bool { false }
     package func admit(_ place: Int, due: NIODeadline) -> Bool { true }
     package func prepareConnect(_ place: Int) {}
     package func recordNotUp(_ place: Int, as end: UnansweredEnd) {}
@@ -242,6 +245,7 @@ extension ClientLife {
     package func takeSample() -> LoadSample {
         let now = self.context.refresh()
         self.observe(now)
+        self.sampleOldest()
         var sample = self.slab.sampler.take(
             self.meter,
             self.metrics.traffic,

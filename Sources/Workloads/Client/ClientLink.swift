@@ -52,7 +52,6 @@ extension XMPPConnection: ClientLink {
     }
 }
 
-/// How a link ended.
 package protocol ClientLinkEnd {
     /// The peer answered the last packet or tag, so it has read everything before.
     var isAnswered: Bool { get }
@@ -100,11 +99,10 @@ extension XMPPLoad: ClientLoad {
     package var hasStreams: Bool { false }
 }
 
-/// The metrics that the life records.
 package protocol ClientMetrics: Sendable {
     var catalog: MetricCatalog { get }
     var connect: ConnectMetrics { get }
-    /// For clients that were connected before.
+    /// The connects of clients that were connected before.
     var reconnect: ConnectMetrics { get }
     var departures: [DeparturePlan.Cause: DepartureMetrics] { get }
     var scheduleLag: DurationID { get }

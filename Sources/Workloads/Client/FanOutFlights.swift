@@ -3,7 +3,6 @@
 /// A ring indexed by sequence number, 8 bytes per message. It is allocated with the first message and grows with the
 /// number in flight, up to ``mostOpen``. The client's row owns it and has to ``close()`` it.
 package struct FanOutFlights {
-    /// The effect of an arrival on its message.
     package struct Arrival {
         /// The message was in flight until this arrival.
         package var isKnown = false
@@ -74,12 +73,19 @@ package struct FanOutFlights {
         self.capacity = Int32(larger)
     }
 
+    /// A message in flight.
+    @inline(__always)
+    private func flight(_ sequence: UInt64) -> UnsafeMutablePointer<Flight>? {
+        let sequence = UInt32(truncatingIfNeeded: sequence)
+        guard let flight = self.ring.map({ $0 + self.place(sequence) }), flight.pointee.left != 0,
+            flight.pointee.sequence == sequence
+        else { return nil }
+        return flight
+    }
+
     /// The message reached one of its receivers for the first time.
     package mutating func arrived(_ sequence: UInt64) -> Arrival {
-        let sequence = UInt32(truncatingIfNeeded: sequence)
-        guard let ring = self.ring else { return Arrival() }
-        let flight = ring + self.place(sequence)
-        guard flight.pointee.left != 0, flight.pointee.sequence == sequence else { return Arrival() }
+        guard let flight = self.flight(sequence) else { return Arrival() }
         let isFirst = flight.pointee.left < 0
         flight.pointee.left = abs(flight.pointee.left) - 1
         let isLast = flight.pointee.left == 0
@@ -91,10 +97,7 @@ package struct FanOutFlights {
     ///
     /// - Returns: receivers that it had not reached, and whether it had reached none.
     package mutating func drop(_ sequence: UInt64) -> (left: Int64, isUnheard: Bool) {
-        let sequence = UInt32(truncatingIfNeeded: sequence)
-        guard let ring = self.ring else { return (0, false) }
-        let flight = ring + self.place(sequence)
-        guard flight.pointee.left != 0, flight.pointee.sequence == sequence else { return (0, false) }
+        guard let flight = self.flight(sequence) else { return (0, false) }
         let left = flight.pointee.left
         flight.pointee.left = 0
         self.open -= 1
@@ -105,10 +108,7 @@ package struct FanOutFlights {
     ///
     /// - Returns: whether the message was tracked, and whether it has reached all other receivers.
     package mutating func miss(_ sequence: UInt64) -> (isKnown: Bool, isDone: Bool) {
-        let sequence = UInt32(truncatingIfNeeded: sequence)
-        guard let ring = self.ring else { return (false, false) }
-        let flight = ring + self.place(sequence)
-        guard flight.pointee.left != 0, flight.pointee.sequence == sequence else { return (false, false) }
+        guard let flight = self.flight(sequence) else { return (false, false) }
         flight.pointee.left -= flight.pointee.left.signum()
         guard flight.pointee.left == 0 else { return (true, false) }
         self.open -= 1

@@ -1,4 +1,3 @@
-/// The payload of a load's messages.
 package enum LoadPayload: Sendable {
     /// Random bytes, with the ledger's header first if it fits. The size is drawn for each message.
     case generated(sizes: ClosedRange<Int>)

@@ -34,7 +34,9 @@ struct LoopSampler {
         meter.set(metrics.connected, Double(live))
         if span > .zero { meter.set(metrics.cpu[self.loop], Double(used) / Double(span.nanoseconds)) }
         if live != planned {
-            meter.error("live connections", at: Int64(now.uptimeNanoseconds)) { "\(live) here, \(planned) planned" }
+            meter.error(ErrorRecord.liveConnections, at: Int64(now.uptimeNanoseconds)) {
+                "\(live) here, \(planned) planned"
+            }
         }
         let recycled = self.recycled
         self.recycled = nil

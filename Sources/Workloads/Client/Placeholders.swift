@@ -1,4 +1,3 @@
-/// The values that replace placeholders.
 package struct PlaceholderValues: Hashable, Sendable {
     /// For `%i`; the first client has `-n` plus 1.
     package var clientNumber: Int

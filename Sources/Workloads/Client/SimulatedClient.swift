@@ -4,7 +4,6 @@ import Ledger
 import Measurement
 import NIOCore
 
-/// The stage of a client's life.
 package enum ClientStage: UInt8, Sendable {
     case idle
     case connecting
@@ -80,6 +79,7 @@ package final class ClientSlab<Link: ClientLink, Own> {
     /// Copies one client's reads for the timing of its decoder.
     var probe: DecodeProbe
     var sampler: LoopSampler
+    var sweep = OldestSweep()
 
     init(
         _ places: ShardClients,

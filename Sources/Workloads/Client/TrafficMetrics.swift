@@ -3,11 +3,10 @@ package import Measurement
 import NIOCore
 package import Transport
 
-/// The durations of a connect, by phase.
 package struct ConnectMetrics: Sendable {
     package let dns: DurationID
     package let tcp: DurationID
-    /// Only for connections with TLS.
+    /// The handshake of connections with TLS.
     package let tls: DurationID?
     package let webSocket: DurationID?
     /// The phases between the lower layers and the session, by name.
@@ -16,12 +15,16 @@ package struct ConnectMetrics: Sendable {
     package let total: DurationID
     package let lag: DurationID
 
-    /// The durations of `connect` or `reconnect`: the layers between TCP and the protocol, and the protocol's own
+    /// The durations of first or later connects: the layers between TCP and the protocol, and the protocol's own
     /// phases.
-    package init(_ name: String, layers: Set<ConnectError.Phase>, steps: [String] = [], _ catalog: inout MetricCatalog)
-    {
+    package init(
+        isReconnect: Bool = false,
+        layers: Set<ConnectError.Phase>,
+        steps: [String] = [],
+        _ catalog: inout MetricCatalog
+    ) {
         func phase(_ phase: String) -> DurationID {
-            catalog.duration("\(name)_duration", ["phase": phase], wholeRun: true)
+            catalog.duration(isReconnect ? .reconnect : .connect, ["phase": phase], wholeRun: true)
         }
         self.dns = phase("dns")
         self.tcp = phase("tcp")
@@ -30,7 +33,7 @@ package struct ConnectMetrics: Sendable {
         self.steps = steps.map(phase)
         self.session = phase("session")
         self.total = phase("total")
-        self.lag = catalog.duration("\(name)_lag", wholeRun: true)
+        self.lag = catalog.duration(isReconnect ? .reconnectLag : .connectLag, wholeRun: true)
     }
 }
 
@@ -57,8 +60,8 @@ package struct DepartureMetrics: Sendable {
         var departures: [DeparturePlan.Cause: DepartureMetrics] = [:]
         for cause in causes {
             departures[cause] = DepartureMetrics(
-                left: catalog.counter("disconnects", ["reason": cause.rawValue]),
-                missed: catalog.counter("departures_missed", ["reason": cause.rawValue])
+                left: catalog.counter(.disconnects, ["reason": cause.rawValue]),
+                missed: catalog.counter(.departuresMissed, ["reason": cause.rawValue])
             )
         }
         return departures
@@ -77,36 +80,38 @@ package struct TrafficMetrics: Sendable {
     package let reconnects: CounterID
     package let disconnects: [DisconnectReason: CounterID]
     package let connected: GaugeID
+    package let oldest: GaugeID
     /// Per event loop: the share of a core that its thread used, and its wake-up delay.
     package let cpu: [GaugeID]
     package let loopLag: [DurationID]
 
     package init(protocolName: String, loops: Int, _ catalog: inout MetricCatalog) {
-        self.bytesSent = catalog.counter("bytes_sent", unit: "bytes")
-        self.bytesReceived = catalog.counter("bytes_received", unit: "bytes")
-        self.payloadSent = catalog.counter("payload_bytes_sent", unit: "bytes")
-        self.payloadReceived = catalog.counter("payload_bytes_received", unit: "bytes")
-        self.decodePackets = catalog.counter("decode_packets", ["protocol": protocolName])
-        self.decodeBytes = catalog.counter("decode_bytes", ["protocol": protocolName], unit: "bytes")
-        self.reads = catalog.counter("reads", ["protocol": protocolName])
-        self.reconnects = catalog.counter("reconnects")
+        self.bytesSent = catalog.counter(.bytesSent)
+        self.bytesReceived = catalog.counter(.bytesReceived)
+        self.payloadSent = catalog.counter(.payloadBytesSent)
+        self.payloadReceived = catalog.counter(.payloadBytesReceived)
+        self.decodePackets = catalog.counter(.decodePackets, ["protocol": protocolName])
+        self.decodeBytes = catalog.counter(.decodeBytes, ["protocol": protocolName])
+        self.reads = catalog.counter(.reads, ["protocol": protocolName])
+        self.reconnects = catalog.counter(.reconnects)
         var disconnects: [DisconnectReason: CounterID] = [:]
         for reason in DisconnectReason.allCases {
-            disconnects[reason] = catalog.counter("disconnects", ["reason": reason.rawValue])
+            disconnects[reason] = catalog.counter(.disconnects, ["reason": reason.rawValue])
         }
         self.disconnects = disconnects
-        self.connected = catalog.gauge("clients", ["state": "connected"])
-        self.cpu = (0..<loops).map { catalog.gauge("generator_cpu", ["loop": "\($0)"], unit: "cores", merge: .highest) }
-        self.loopLag = (0..<loops).map { catalog.duration("loop_lag", ["loop": "\($0)"], wholeRun: true) }
+        self.connected = catalog.gauge(.clients, ["state": "connected"])
+        self.oldest = catalog.gauge(.oldestOutstanding, merge: .highest)
+        self.cpu = (0..<loops).map { catalog.gauge(.generatorCPU, ["loop": "\($0)"], merge: .highest) }
+        self.loopLag = (0..<loops).map { catalog.duration(.loopLag, ["loop": "\($0)"], wholeRun: true) }
     }
 }
 
 extension MetricCatalog {
     /// Adds gauges that are read once a second outside the loops.
     mutating func addProcessGauges() {
-        _ = self.gauge("generator_memory_bytes", unit: "bytes")
-        _ = self.gauge("host_cpu_idle")
-        _ = self.gauge("host_cpu_pressure")
+        _ = self.gauge(.generatorMemory)
+        _ = self.gauge(.hostCPUIdle)
+        _ = self.gauge(.hostCPUPressure)
     }
 }
 
@@ -123,7 +128,7 @@ package struct MessageBook: Hashable, Sendable {
     package var timedOut: UInt64 = 0
     /// Refused with a reason code of 0x80 or above or with an error, or lost with their connection.
     package var failed: UInt64 = 0
-    /// Without an answer when the run ended.
+    /// Operations without an answer when the run ended.
     package var inFlight: UInt64 = 0
     /// Messages without an acknowledgement, QoS 0 or stanzas, whose connection did not end gracefully.
     package var unconfirmed: UInt64 = 0

@@ -10,7 +10,6 @@ struct UnsentSizes {
     /// Messages of the current write.
     var count: Int { self.batch.count }
 
-    /// Begins a client's next write.
     mutating func begin(_ place: Int) {
         // A write that ends its connection may start another client's write.
         if let writer = self.writer { self.pending[writer] = self.batch }

@@ -19,7 +19,7 @@ package protocol Workload: Sendable {
     /// The metrics of the finished run: the recorded ones and those settled at the end.
     var known: MetricCatalog { get }
     /// The latency metric that the audit compares the generator's lag with: the time to an answer.
-    var answerMetric: String { get }
+    var answerMetric: MetricDefinition { get }
     /// CLOCK_REALTIME minus the monotonic clock.
     var realtimeOffset: Int64 { get }
     /// Whether clients connect more than once.

@@ -52,7 +52,6 @@ package enum DecodeForm: String, CaseIterable, Hashable, Sendable {
 
 /// The source of the decoder's bytes.
 package enum DecodePath: String, CaseIterable, Hashable, Sendable {
-    /// Memory.
     case memory
     /// A loopback connection, read through the clients' receive path.
     case socket

@@ -1,4 +1,5 @@
 import CPosix
+import Glibc
 package import Measurement
 
 /// The measurement of one round: a fixed amount of work, long enough to make clock reads negligible.
@@ -17,12 +18,12 @@ struct DecodeRound {
 package struct DecodeInterval: Sendable {
     package var sample: LoopSample
     /// Wall-clock nanoseconds: of all rounds, and of the counted rounds.
-    package var wall: Int64
-    package var measured: Int64
+    package var wall: Int64 = 0
+    package var measured: Int64 = 0
     /// Picoseconds of CPU time per packet, one value per counted round.
     ///
     /// Histograms accept any integer unit.
-    package var picoseconds: Histogram
+    package var picoseconds = Histogram()
     /// The value of the last counted round.
     package var lastPicoseconds: Int64?
     /// Allocations of the counted rounds, if the allocator reports them.
@@ -33,16 +34,13 @@ package struct DecodeInterval: Sendable {
 final class DecodeMeter {
     private let metrics: DecodeMetrics
     private let meter: LoopMeter
-    private var wall: Int64 = 0
-    private var measured: Int64 = 0
-    private var picoseconds = Histogram()
-    private var last: Int64?
-    private var allocated: (bytes: UInt64, packets: UInt64)?
+    private var interval: DecodeInterval
     private var isMeasuring = false
 
     init(_ metrics: DecodeMetrics) {
         self.metrics = metrics
         self.meter = LoopMeter(catalog: metrics.catalog, loop: 0)
+        self.interval = DecodeInterval(sample: self.meter.swap())
     }
 
     func add(_ round: DecodeRound, measured: Bool) {
@@ -53,36 +51,26 @@ final class DecodeMeter {
         self.meter.add(self.metrics.bytes, round.bytes)
         self.meter.add(self.metrics.reads, round.reads)
         self.meter.add(self.metrics.time, UInt64(max(0, round.cpu)))
-        self.wall += round.wall
+        self.interval.wall += round.wall
         guard measured, round.packets > 0 else { return }
-        self.measured += round.wall
+        self.interval.measured += round.wall
         let packets = Double(round.packets)
         self.meter.record(self.metrics.thousand, Int64((Double(round.wall) * 1_000 / packets).rounded()))
         let picoseconds = Int64((Double(round.cpu) * 1_000 / packets).rounded())
-        self.picoseconds.record(picoseconds)
-        self.last = picoseconds
+        self.interval.picoseconds.record(picoseconds)
+        self.interval.lastPicoseconds = picoseconds
         if let bytes = round.allocated {
-            let before = self.allocated ?? (0, 0)
-            self.allocated = (before.bytes + bytes, before.packets + round.packets)
+            let before = self.interval.allocated ?? (0, 0)
+            self.interval.allocated = (before.bytes + bytes, before.packets + round.packets)
         }
     }
 
     /// Returns the measurements since the last call.
     func take() -> DecodeInterval {
-        defer {
-            self.wall = 0
-            self.measured = 0
-            self.picoseconds = Histogram()
-            self.allocated = nil
-        }
-        return DecodeInterval(
-            sample: self.meter.swap(),
-            wall: self.wall,
-            measured: self.measured,
-            picoseconds: self.picoseconds,
-            lastPicoseconds: self.last,
-            allocated: self.allocated
-        )
+        self.interval.sample = self.meter.swap()
+        let interval = self.interval
+        self.interval = DecodeInterval(sample: interval.sample, lastPicoseconds: interval.lastPicoseconds)
+        return interval
     }
 }
 
@@ -122,26 +110,48 @@ package struct DecodeMetrics: Sendable {
         var catalog = MetricCatalog()
         let labels = lane.labels
         self.lane = lane
-        self.packets = catalog.counter("decode_packets", labels, ratesAddUp: false)
-        self.bytes = catalog.counter("decode_bytes", labels, unit: "bytes", ratesAddUp: false)
-        self.reads = catalog.counter("reads", labels, ratesAddUp: false)
-        self.time = catalog.counter("decode_time", labels, unit: "seconds", ratesAddUp: false)
-        self.thousand = catalog.duration("decode_thousand_duration", labels)
+        self.packets = catalog.counter(.decodePackets, labels, ratesAddUp: false)
+        self.bytes = catalog.counter(.decodeBytes, labels, ratesAddUp: false)
+        self.reads = catalog.counter(.reads, labels, ratesAddUp: false)
+        self.time = catalog.counter(.decodeTime, labels, ratesAddUp: false)
+        self.thousand = catalog.duration(.decodeThousand, labels)
         self.catalog = catalog
     }
 
-    package static let packetTime = "decode_packet_time"
-    package static let packetAllocation = "decode_packet_allocated_bytes"
+    package static let packetTime = MetricDefinition.decodePacketTime
+    package static let packetAllocation = MetricDefinition.decodePacketAllocatedBytes
 
     /// All metrics of a run with these lanes, for the check of thresholds.
     package static func known(_ lanes: [DecodeLane]) -> MetricCatalog {
         var known = MetricCatalog()
         for lane in lanes {
             known.add(DecodeMetrics(lane).catalog)
-            _ = known.gauge(self.packetTime, lane.labels, unit: "seconds", merge: .none)
-            _ = known.gauge(self.packetAllocation, lane.labels, unit: "bytes", merge: .none)
+            _ = known.gauge(self.packetTime, lane.labels, merge: .none)
+            _ = known.gauge(self.packetAllocation, lane.labels, merge: .none)
         }
-        _ = known.gauge("generator_memory_bytes", unit: "bytes")
+        _ = known.gauge(.generatorMemory)
         return known
+    }
+}
+
+/// Bytes that the calling thread has allocated, as jemalloc counts them.
+///
+/// Freed bytes are not subtracted.
+///
+/// Only jemalloc has this count. The program does not link it, so it is looked up at run time.
+package enum AllocationMeter {
+    private typealias MallCtl =
+        @convention(c) (
+            UnsafePointer<CChar>?, UnsafeMutableRawPointer?, UnsafeMutablePointer<Int>?, UnsafeMutableRawPointer?, Int
+        ) -> CInt
+
+    private static let control: MallCtl? = dlsym(nil, "mallctl").map { unsafeBitCast($0, to: MallCtl.self) }
+
+    /// `nil` with any other allocator.
+    package static var threadBytes: UInt64? {
+        guard let control = self.control else { return nil }
+        var bytes: UInt64 = 0
+        var size = MemoryLayout<UInt64>.size
+        return control("thread.allocated", &bytes, &size, nil, 0) == 0 ? bytes : nil
     }
 }

@@ -1,6 +1,5 @@
 import CPosix
 package import LoopContext
-import Measurement
 package import NIOCore
 import Transport
 

@@ -11,12 +11,17 @@ package struct DecodeStream: Sendable {
     /// Writes whole cycles until the stream has at least `size` bytes.
     init(_ subject: DecodeSubject, _ writer: some DecodeStreamWriter, cycle: Int, atLeast size: Int) {
         var writer = writer
+        var ends: [Int32] = []
         repeat {
-            for _ in 0..<cycle { writer.writeNext() }
+            for _ in 0..<cycle {
+                writer.writeNext()
+                ends.append(Int32(writer.buffer.writerIndex))
+            }
         } while writer.buffer.readableBytes < size
+        writer.checksum.packets = UInt64(ends.count)
         self.subject = subject
         self.bytes = Array(writer.buffer.readableBytesView)
-        self.ends = writer.ends
+        self.ends = ends
         self.checksum = writer.checksum
     }
 
@@ -34,7 +39,6 @@ package struct DecodeStream: Sendable {
 /// Writes packets or stanzas one after another, and adds up their content.
 protocol DecodeStreamWriter {
     var buffer: ByteBuffer { get }
-    var ends: [Int32] { get }
-    var checksum: DecodeChecksum { get }
+    var checksum: DecodeChecksum { get set }
     mutating func writeNext()
 }

@@ -1,17 +1,9 @@
 package import MQTTCodec
 package import XMPPCodec
 
-/// The decoder that a stream is for.
 package enum DecodeSubject: Hashable, Sendable {
     case mqtt(ProtocolVersion)
     case xmpp(XMPPReader.Framing)
-
-    package var protocolName: String {
-        switch self {
-        case .mqtt: "mqtt"
-        case .xmpp: "xmpp"
-        }
-    }
 }
 
 /// A client's decoder with a sink.
@@ -22,7 +14,7 @@ final class DecodeMachine {
     enum Sink {
         /// Reads the fields that a client reads.
         case view
-        /// Also copies each payload.
+        /// Reads the same, and copies each payload.
         case copy
         /// Reads nothing.
         case none
@@ -40,14 +32,13 @@ final class DecodeMachine {
         self.sink = sink
         switch subject {
         case .mqtt(let version):
-            let place = UnsafeMutablePointer<PacketDecoder>.allocate(capacity: 1)
-            place.initialize(to: PacketDecoder(role: .client(version)))
-            self.decoder = .mqtt(place)
+            self.decoder = .mqtt(.make(PacketDecoder(role: .client(version))))
         case .xmpp(let framing):
-            let place = UnsafeMutablePointer<XMPPReader>.allocate(capacity: 1)
             // A body of the largest size and its surrounding markup.
             let limits = XMPPLimits(stanzaBytes: 1 << 25)
-            place.initialize(to: XMPPReader(framing: framing, limits: limits, memory: XMPPReaderMemory()))
+            let place = UnsafeMutablePointer<XMPPReader>.make(
+                XMPPReader(framing: framing, limits: limits, memory: XMPPReaderMemory())
+            )
             if framing == .stream { Self.begin(place) }
             self.decoder = .xmpp(place)
         }
@@ -56,11 +47,9 @@ final class DecodeMachine {
     deinit {
         switch self.decoder {
         case .mqtt(let place):
-            place.deinitialize(count: 1)
-            place.deallocate()
+            place.destroy()
         case .xmpp(let place):
-            place.deinitialize(count: 1)
-            place.deallocate()
+            place.destroy()
         }
     }
 
@@ -76,7 +65,7 @@ final class DecodeMachine {
         )
     }
 
-    /// Decodes a whole stream `times` times with the same cuts.
+    /// Decodes a whole stream `times` times, piece by piece as reads of a socket would: `cuts` are the pieces' ends.
     ///
     /// - Returns: the sink's checksum.
     func walk(
@@ -85,11 +74,11 @@ final class DecodeMachine {
         times: Int
     ) throws(DecodeFault) -> DecodeChecksum {
         switch (self.decoder, self.sink) {
-        case (.mqtt(let place), .view): try Self.walk(CountingSink(), place, bytes, cuts, times)
-        case (.mqtt(let place), .copy): try Self.walk(CopyingSink(), place, bytes, cuts, times)
+        case (.mqtt(let place), .view): try Self.walk(CountingSink<PayloadSize>(), place, bytes, cuts, times)
+        case (.mqtt(let place), .copy): try Self.walk(CountingSink<PayloadCopy>(), place, bytes, cuts, times)
         case (.mqtt(let place), .none): try Self.walk(EmptySink(), place, bytes, cuts, times)
-        case (.xmpp(let place), .view): try Self.walk(CountingStanzaSink(), place, bytes, cuts, times)
-        case (.xmpp(let place), .copy): try Self.walk(CopyingStanzaSink(), place, bytes, cuts, times)
+        case (.xmpp(let place), .view): try Self.walk(CountingStanzaSink<PayloadSize>(), place, bytes, cuts, times)
+        case (.xmpp(let place), .copy): try Self.walk(CountingStanzaSink<PayloadCopy>(), place, bytes, cuts, times)
         case (.xmpp(let place), .none): try Self.walk(EmptyStanzaSink(), place, bytes, cuts, times)
         }
     }
@@ -102,8 +91,16 @@ final class DecodeMachine {
         _ times: Int
     ) throws(DecodeFault) -> DecodeChecksum {
         var sink = empty
+        guard let base = bytes.baseAddress else { return sink.checksum }
         do throws(Sink.Failure) {
-            for _ in 0..<times { try DecodeWalk.walk(bytes, cuts: cuts, decoder: decoder, into: &sink) }
+            for _ in 0..<times {
+                var from = 0
+                for cut in cuts {
+                    let end = Int(cut)
+                    try sink.take(UnsafeRawBufferPointer(start: base + from, count: end - from), decoder)
+                    from = end
+                }
+            }
         } catch {
             throw .refused("\(error)")
         }
@@ -118,7 +115,6 @@ final class DecodeMachine {
         }
     }
 
-    /// Decodes one read.
     func take(_ bytes: UnsafeRawBufferPointer) throws(DecodeFault) -> DecodeChecksum {
         var end = Int32(truncatingIfNeeded: bytes.count)
         let result = withUnsafePointer(to: &end) { end in

@@ -11,12 +11,16 @@ extension DecodeSink where Self: PacketSink, Failure == DecodeError {
 }
 
 /// Reads every topic as a client does, and keeps none.
-struct CountingSink: PacketSink, DecodeSink {
+struct CountingSink<Use: PayloadUse>: PacketSink, DecodeSink {
     typealias Failure = DecodeError
 
     var checksum = DecodeChecksum()
+    private var use = Use()
+
+    init() {}
 
     mutating func publish(_ view: PublishView) -> Bool {
+        self.use.take(view.payload)
         self.checksum.packets &+= 1
         self.checksum.nameBytes &+= UInt64(truncatingIfNeeded: view.topic.count)
         if let last = view.topic.last { self.checksum.nameEnds &+= UInt64(last) }
@@ -43,36 +47,6 @@ struct CountingSink: PacketSink, DecodeSink {
     }
 }
 
-/// Copies each payload, as an application does that keeps its messages: one allocation per payload.
-struct CopyingSink: PacketSink, DecodeSink {
-    typealias Failure = DecodeError
-
-    private var counting = CountingSink()
-    /// The last payload, kept so that the copy is not optimised away.
-    private var kept: [UInt8] = []
-
-    init() {}
-
-    var checksum: DecodeChecksum { self.counting.checksum }
-
-    mutating func publish(_ view: PublishView) -> Bool {
-        self.kept = Array(view.payload)
-        return self.counting.publish(view)
-    }
-
-    mutating func acknowledgement(
-        _ type: PacketType,
-        id: UInt16,
-        reason: UInt8,
-        rawProperties: UnsafeRawBufferPointer
-    ) -> Bool {
-        self.counting.acknowledgement(type, id: id, reason: reason, rawProperties: rawProperties)
-    }
-
-    mutating func control(_ packet: Packet) -> Bool { self.counting.control(packet) }
-}
-
-/// Reads nothing.
 struct EmptySink: PacketSink, DecodeSink {
     typealias Failure = DecodeError
 

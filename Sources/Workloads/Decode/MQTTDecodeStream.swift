@@ -54,7 +54,6 @@ private struct StreamWriter: DecodeStreamWriter {
     private var random: SplitMix64
     private var messages = 0
     var buffer = ByteBuffer()
-    var ends: [Int32] = []
     var checksum = DecodeChecksum()
 
     init(_ plan: DecodeStreamPlan) {
@@ -67,8 +66,6 @@ private struct StreamWriter: DecodeStreamWriter {
 
     mutating func writeNext() {
         if self.plan.isMix { self.writeAny() } else { self.writePublish() }
-        self.checksum.packets += 1
-        self.ends.append(Int32(self.buffer.writerIndex))
     }
 
     /// Out of 100 packets: 60 PUBLISH, 20 PUBACK, 6 of each of the three QoS 2 packets, a SUBACK and a PINGRESP.

@@ -15,10 +15,13 @@ extension DecodeSink where Self: XMPPReaderSink, Failure == XMPPReadError {
 }
 
 /// Reads the fields that a client reads in each stanza: its kind, sender, id and text.
-struct CountingStanzaSink: XMPPReaderSink, DecodeSink {
+struct CountingStanzaSink<Use: PayloadUse>: XMPPReaderSink, DecodeSink {
     typealias Failure = XMPPReadError
 
     var checksum = DecodeChecksum()
+    private var use = Use()
+
+    init() {}
 
     mutating func element(_ element: borrowing ElementView) -> ReadingGoesOn {
         self.checksum.packets &+= 1
@@ -27,8 +30,8 @@ struct CountingStanzaSink: XMPPReaderSink, DecodeSink {
         let id = element.withAttribute("id") { Self.size($0) } ?? (count: 0, last: 0)
         let text =
             switch kind {
-            case .message: element.withText(ofChild: "body") { $0.count } ?? 0
-            case .presence: element.withText(ofChild: "status") { $0.count } ?? 0
+            case .message: element.withText(ofChild: "body") { self.take($0) } ?? 0
+            case .presence: element.withText(ofChild: "status") { self.take($0) } ?? 0
             case .iq: 0
             case .other: element.withAttribute("h") { $0.count } ?? 0
             }
@@ -37,6 +40,12 @@ struct CountingStanzaSink: XMPPReaderSink, DecodeSink {
         self.checksum.payloadBytes &+= UInt64(text)
         self.checksum.identifiers &+= StanzaSum.number(kind) &+ UInt64(id.last)
         return .goOn
+    }
+
+    @inline(__always)
+    private mutating func take(_ text: UnsafeRawBufferPointer) -> Int {
+        self.use.take(text)
+        return text.count
     }
 
     private static func size(_ bytes: UnsafeRawBufferPointer) -> (count: Int, last: UInt8) {
@@ -56,27 +65,6 @@ enum StanzaSum {
     }
 }
 
-/// Copies each text, as an application does that keeps its messages: one allocation per text.
-struct CopyingStanzaSink: XMPPReaderSink, DecodeSink {
-    typealias Failure = XMPPReadError
-
-    private var counting = CountingStanzaSink()
-    /// The last text, kept so that the copy is not optimised away.
-    private var kept: [UInt8] = []
-
-    init() {}
-
-    var checksum: DecodeChecksum { self.counting.checksum }
-
-    mutating func element(_ element: borrowing ElementView) -> ReadingGoesOn {
-        if let text = element.withText(ofChild: element.kind == .presence ? "status" : "body", { Array($0) }) {
-            self.kept = text
-        }
-        return self.counting.element(element)
-    }
-}
-
-/// Reads nothing.
 struct EmptyStanzaSink: XMPPReaderSink, DecodeSink {
     typealias Failure = XMPPReadError
 

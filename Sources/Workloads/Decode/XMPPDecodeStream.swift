@@ -37,7 +37,6 @@ private struct StanzaWriter: DecodeStreamWriter {
     private var random: SplitMix64
     private var stanzas = 0
     var buffer = ByteBuffer()
-    var ends: [Int32] = []
     var checksum = DecodeChecksum()
 
     init(_ plan: XMPPStreamPlan) {
@@ -48,8 +47,6 @@ private struct StanzaWriter: DecodeStreamWriter {
     mutating func writeNext() {
         if self.plan.isMix { self.writeAny() } else { self.writeMessage() }
         self.stanzas += 1
-        self.checksum.packets += 1
-        self.ends.append(Int32(self.buffer.writerIndex))
     }
 
     // MARK: Parts
@@ -67,7 +64,6 @@ private struct StanzaWriter: DecodeStreamWriter {
         return "from='\(sender)' to='user00012@localhost/clamor'"
     }
 
-    /// The id of a stanza of this kind.
     private mutating func id(_ kind: StanzaKind) -> String {
         let id = "c7-" + String(0x1_0000_0000 + self.stanzas, radix: 16).dropFirst()
         self.checksum.identifiers += StanzaSum.number(kind) + UInt64(id.utf8.last ?? 0)

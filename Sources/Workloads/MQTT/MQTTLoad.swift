@@ -155,7 +155,7 @@ package struct MQTTLoad: Sendable {
     /// The run's stages; empty in a run without stages.
     package var stages: [MetricStage] = []
 
-    /// At least one; without publishers, none of them is sent.
+    /// The load has at least one; without publishers, none of them is sent.
     package var streams: [Stream]
     /// The cells for columns in the templates.
     package var rows: RowTable?
@@ -175,7 +175,7 @@ package struct MQTTLoad: Sendable {
     /// Those of `pubsub` use the publishers' highest.
     package var subscriberQualities: [QoS]
 
-    /// In the header of every message of this run.
+    /// The run's number, in the header of each of its messages.
     package var run: UInt32
     package var hasLedger = true
     package var bond = SegmentBond.none
@@ -243,7 +243,6 @@ package struct MQTTLoad: Sendable {
         set { self.streams[0] = newValue }
     }
     package var topic: Template { self.stream.topic }
-    package var payload: LoadPayload { self.stream.payload }
     /// Empty if the load has no publishers.
     package var qualities: [QoS] { self.stream.qualities }
 

@@ -2,7 +2,6 @@ import Ledger
 package import LoadEngine
 import MQTTCodec
 package import Measurement
-import Report
 import Transport
 
 /// The metrics of an MQTT load, with the identifiers that the loops record with.
@@ -12,10 +11,10 @@ package struct MQTTMetrics: Sendable {
     package struct Publish: Sendable {
         package let operation: OperationMetrics
         package let resent: CounterID
-        /// At QoS 0 confirmed messages, above it acknowledged messages.
+        /// Confirmed messages at QoS 0, acknowledged ones above it.
         package let acked: CounterID
         package let write: DurationID
-        /// By acknowledgement: PUBACK, or PUBREC and PUBCOMP; unused at QoS 0.
+        /// The time to each acknowledgement: PUBACK, or PUBREC and PUBCOMP; unused at QoS 0.
         package let response: (first: DurationID, last: DurationID)
         package let service: (first: DurationID, last: DurationID)
     }
@@ -33,15 +32,14 @@ package struct MQTTMetrics: Sendable {
         package let negative: CounterID?
     }
 
-    /// The metrics of a flow store.
     package struct Store: Sendable {
         package let commit: DurationID
         package let changes: CounterID
-        /// By QoS, from 1: messages of this run that were stored before they were sent.
+        /// Messages of this run that were stored before they were sent, by QoS from 1.
         package let messages: [CounterID?]
         /// Received QoS 2 messages that were stored before PUBREC.
         package let recorded: CounterID
-        /// By QoS, from 1: stored messages of an earlier run, and their outcome.
+        /// Stored messages of an earlier run, and their outcome, by QoS from 1.
         package let restored: [CounterID]
         package let delivered: [CounterID]
         package let refused: [CounterID]
@@ -50,22 +48,24 @@ package struct MQTTMetrics: Sendable {
 
     package let catalog: MetricCatalog
     package let connect: ConnectMetrics
-    /// For clients that were connected before; the same as ``connect`` if no client reconnects.
+    /// The connects of clients that were connected before; ``connect`` if no client reconnects.
     package let reconnect: ConnectMetrics
     package let departures: [DeparturePlan.Cause: DepartureMetrics]
-    private let publishByQoS: [Publish]
-    private let arrivalByQoS: [Arrival]
-    /// By stream of the run, and the publisher's QoS, which the header carries.
-    private let deliveries: [Delivery]
-    /// By share group with members in several groups: the same.
+    /// The metrics of a publish by stream and QoS; empty in a load without publishers.
+    let publishByQoS: [Publish]
+    /// The metrics of an arrival by QoS; empty in a load without subscribers.
+    let arrivalByQoS: [Arrival]
+    /// The deliveries of each stream of the run and QoS of the publisher, which the header carries.
+    let deliveries: [Delivery]
+    /// The deliveries to each share group with members in several groups.
     private let sharedDeliveries: [String: [Delivery]]
-    /// Only if clients store their flows.
+    /// The metrics of the store, if clients keep their flows in one.
     package let store: Store?
     /// Requests that the subscribers answered.
     package let answers: CounterID?
     package let scheduleLag: DurationID
     package let subscribe: DurationID
-    /// Only with subscription churn.
+    /// The metrics of the subscription churn, if the load has one.
     package let subscriptionChurn: SubscriptionChurnMetrics?
     package let ping: DurationID
     package let traffic: TrafficMetrics
@@ -79,9 +79,9 @@ package struct MQTTMetrics: Sendable {
         let plan = given ?? DeliveryPlan([DeliveryPlan.Group(load: load)])
         var catalog = MetricCatalog()
         catalog.stages = load.stages
-        self.connect = ConnectMetrics("connect", layers: load.layers, &catalog)
+        self.connect = ConnectMetrics(layers: load.layers, &catalog)
         self.reconnect =
-            load.comesBack ? ConnectMetrics("reconnect", layers: load.layers, &catalog) : self.connect
+            load.comesBack ? ConnectMetrics(isReconnect: true, layers: load.layers, &catalog) : self.connect
         self.departures = DepartureMetrics.all(load.departures, &catalog)
         let published = load.publishers > 0 ? Array(Set(load.streams.flatMap(\.qualities))).sorted() : []
         var publish: [Publish] = []
@@ -95,11 +95,11 @@ package struct MQTTMetrics: Sendable {
         self.publishByQoS = publish
         self.store = load.keepsFlows ? Self.store(published, &catalog) : nil
         let isRequest = load.topology == .request
-        self.answers = isRequest ? catalog.counter("requests_answered") : nil
-        self.scheduleLag = catalog.duration("schedule_lag")
-        self.subscribe = catalog.duration("subscribe_duration", wholeRun: true)
+        self.answers = isRequest ? catalog.counter(.requestsAnswered) : nil
+        self.scheduleLag = catalog.duration(.scheduleLag)
+        self.subscribe = catalog.duration(.subscribe, wholeRun: true)
         self.subscriptionChurn = load.subscriptionChurn.map { _ in SubscriptionChurnMetrics(&catalog) }
-        self.ping = catalog.duration("ping_duration", wholeRun: true)
+        self.ping = catalog.duration(.ping, wholeRun: true)
         let levels = plan.levels(heardBy: group)
         self.arrivalByQoS =
             levels.received.isEmpty
@@ -107,8 +107,8 @@ package struct MQTTMetrics: Sendable {
             : QoS.allCases.map { qos in
                 let level = levels.received.contains(qos) ? qos : levels.received.max() ?? qos
                 return Arrival(
-                    fresh: catalog.counter("received", ["qos": "\(level.rawValue)", "retained": "false"]),
-                    retained: catalog.counter("received", ["qos": "\(level.rawValue)", "retained": "true"])
+                    fresh: catalog.counter(.received, ["qos": "\(level.rawValue)", "retained": "false"]),
+                    retained: catalog.counter(.received, ["qos": "\(level.rawValue)", "retained": "true"])
                 )
             }
         self.deliveries = Self.deliveries(
@@ -131,11 +131,11 @@ package struct MQTTMetrics: Sendable {
     package func known(for load: MQTTLoad, in given: DeliveryPlan? = nil, group: Int = 0) -> MetricCatalog {
         let plan = given ?? DeliveryPlan([DeliveryPlan.Group(load: load)])
         var catalog = self.catalog
-        _ = catalog.counter("decode_time", ["protocol": "mqtt"], unit: "seconds")
+        _ = catalog.counter(.decodeTime, ["protocol": "mqtt"])
         catalog.addProcessGauges()
         for qos in load.publishes ? load.streams.flatMap(\.qualities) : [] {
-            for name in ["failed", "excused", "outstanding"] {
-                _ = catalog.counter("publish_\(name)", ["qos": "\(qos.rawValue)"])
+            for kind in [MetricDefinition.publishFailed, .publishExcused, .publishOutstanding] {
+                _ = catalog.counter(kind, ["qos": "\(qos.rawValue)"])
             }
         }
         let levels = plan.levels(heardBy: group)
@@ -143,7 +143,7 @@ package struct MQTTMetrics: Sendable {
         for (labels, _) in plan.rows(heardBy: group) {
             catalog.addDeliveries(labels, publishersKnown: plan.hasPublishers)
             guard load.topology == .request else { continue }
-            for name in ["requests_lost", "requests_outstanding"] { _ = catalog.counter(name, labels) }
+            for kind in [MetricDefinition.requestsLost, .requestsOutstanding] { _ = catalog.counter(kind, labels) }
         }
         return catalog
     }
@@ -170,9 +170,9 @@ package struct MQTTMetrics: Sendable {
         for (labels, key) in rows {
             let labels = name.map { labels.adding(Labels.group, $0) } ?? labels
             known[key] = Delivery(
-                duration: catalog.duration(isRequest ? "request_duration" : "delivery_duration", labels),
-                late: isRequest ? catalog.counter("requests_late", labels) : nil,
-                negative: isJoint ? catalog.counter("delivery_negative", labels) : nil
+                duration: catalog.duration(isRequest ? .request : .delivery, labels),
+                late: isRequest ? catalog.counter(.requestsLate, labels) : nil,
+                negative: isJoint ? catalog.counter(.deliveryNegative, labels) : nil
             )
         }
         let first = known[rows[0].key]
@@ -182,20 +182,8 @@ package struct MQTTMetrics: Sendable {
         }
     }
 
-    /// The publish metrics by QoS, in memory that a loop reads without reference counting.
-    ///
-    /// The caller deallocates it.
-    ///
-    /// Empty in a load without publishers.
-    func makePublishTable() -> UnsafeMutablePointer<Publish> { Self.table(self.publishByQoS) }
-
-    /// The arrival metrics in the same form; empty in a load without subscribers.
-    func makeArrivalTable() -> UnsafeMutablePointer<Arrival> { Self.table(self.arrivalByQoS) }
-
-    /// The delivery metrics in the same form.
-    func makeDeliveryTable() -> UnsafeMutablePointer<Delivery> { Self.table(self.deliveries) }
-
-    private static func table<Row>(_ rows: [Row]) -> UnsafeMutablePointer<Row> {
+    /// The rows in memory that a loop reads without reference counting; the caller deallocates it.
+    static func table<Row>(_ rows: [Row]) -> UnsafeMutablePointer<Row> {
         let table = UnsafeMutablePointer<Row>.allocate(capacity: rows.count)
         for (index, row) in rows.enumerated() { (table + index).initialize(to: row) }
         return table
@@ -203,18 +191,20 @@ package struct MQTTMetrics: Sendable {
 
     private static func store(_ published: [QoS], _ catalog: inout MetricCatalog) -> Store {
         let levels: [QoS] = [.atLeastOnce, .exactlyOnce]
-        func counters(_ name: String) -> [CounterID] { levels.map { catalog.counter(name, ["qos": "\($0.rawValue)"]) } }
+        func counters(_ kind: MetricDefinition) -> [CounterID] {
+            levels.map { catalog.counter(kind, ["qos": "\($0.rawValue)"]) }
+        }
         return Store(
-            commit: catalog.duration("store_commit_duration"),
-            changes: catalog.counter("store_changes"),
+            commit: catalog.duration(.storeCommit),
+            changes: catalog.counter(.storeChanges),
             messages: levels.map { qos in
-                published.contains(qos) ? catalog.counter("store_messages", ["qos": "\(qos.rawValue)"]) : nil
+                published.contains(qos) ? catalog.counter(.storeMessages, ["qos": "\(qos.rawValue)"]) : nil
             },
-            recorded: catalog.counter("store_recorded"),
-            restored: counters("store_restored"),
-            delivered: counters("store_delivered"),
-            refused: counters("store_refused"),
-            dropped: counters("store_dropped")
+            recorded: catalog.counter(.storeRecorded),
+            restored: counters(.storeRestored),
+            delivered: counters(.storeDelivered),
+            refused: counters(.storeRefused),
+            dropped: counters(.storeDropped)
         )
     }
 
@@ -222,30 +212,32 @@ package struct MQTTMetrics: Sendable {
     private static func publish(_ qos: QoS, _ stream: String?, _ catalog: inout MetricCatalog) -> Publish {
         let own: Labels = ["qos": "\(qos.rawValue)"]
         let labels = stream.map { own.adding("stream", $0) } ?? own
-        func counter(_ name: String) -> CounterID { catalog.counter(name, labels) }
-        func leg(_ name: String, _ leg: String) -> DurationID { catalog.duration(name, labels.adding("leg", leg)) }
-        let write = catalog.duration("publish_write_duration", labels)
+        func counter(_ kind: MetricDefinition) -> CounterID { catalog.counter(kind, labels) }
+        func leg(_ kind: MetricDefinition, _ leg: String) -> DurationID {
+            catalog.duration(kind, labels.adding("leg", leg))
+        }
+        let write = catalog.duration(.publishWrite, labels)
         let response: (DurationID, DurationID)
         let service: (DurationID, DurationID)
         switch qos {
         case .atMostOnce: (response, service) = ((write, write), (write, write))
         case .atLeastOnce:
-            let ids = (leg("publish_ack_duration", "puback"), leg("publish_service_duration", "puback"))
+            let ids = (leg(.publishAck, "puback"), leg(.publishService, "puback"))
             (response, service) = ((ids.0, ids.0), (ids.1, ids.1))
         case .exactlyOnce:
-            response = (leg("publish_ack_duration", "pubrec"), leg("publish_ack_duration", "pubcomp"))
-            service = (leg("publish_service_duration", "pubrec"), leg("publish_service_duration", "pubcomp"))
+            response = (leg(.publishAck, "pubrec"), leg(.publishAck, "pubcomp"))
+            service = (leg(.publishService, "pubrec"), leg(.publishService, "pubcomp"))
         }
         return Publish(
             operation: OperationMetrics(
-                offered: counter("publish_offered"),
-                sent: counter("publish_sent"),
-                notSent: counter("publish_not_sent"),
-                blocked: catalog.duration("publish_blocked_duration", labels),
+                offered: counter(.publishOffered),
+                sent: counter(.publishSent),
+                notSent: counter(.publishNotSent),
+                blocked: catalog.duration(.publishBlocked, labels),
                 answers: qos == .atMostOnce ? [] : qos == .atLeastOnce ? [response.0] : [response.0, response.1]
             ),
-            resent: counter("publish_resent"),
-            acked: counter(qos == .atMostOnce ? "publish_confirmed" : "publish_acked"),
+            resent: counter(.publishResent),
+            acked: counter(qos == .atMostOnce ? .publishConfirmed : .publishAcked),
             write: write,
             response: response,
             service: service

@@ -15,7 +15,7 @@ package struct MQTTResult: Sendable {
     package var began: Set<UInt32>
     /// Receivers that were granted a lower QoS than they asked for.
     package var granted: [UInt32: UInt8]
-    /// By receiver that is away at the end: its last visit, of a share group those of its members.
+    /// The last visit of each receiver that is away at the end, of a share group those of its members.
     package var absent: [UInt32: [UInt64]]
     /// Marks after the last sample.
     package var presence: [PresenceMark]
@@ -23,9 +23,9 @@ package struct MQTTResult: Sendable {
     package var end: DeliveryEnd
     /// Publishers had more audiences than a header can name.
     package var hasTooManyAudiences: Bool
-    /// For a segment whose publishers or subscribers have counterparts in other segments.
+    /// The part of a segment whose publishers or subscribers have counterparts in other segments.
     package var joint: JointResult?
-    /// By number in the run.
+    /// The clients' tallies, by number in the run.
     package var tallies: [(number: Int, tally: ClientTally)]
 }
 
@@ -87,13 +87,17 @@ extension MQTTShardWork {
     private var presentReceivers: (all: Set<UInt32>, began: Set<UInt32>) {
         var (all, began) = (Set<UInt32>(), Set<UInt32>())
         for place in 0..<self.places.count where self.clients[place].own.receiver >= 0 {
-            let client = self.number(place)
-            var own = self.deliveries.shareGroups(group: self.group, client: client)
-            if let receiver = self.deliveries.receiver(group: self.group, client: client) { own.append(receiver) }
+            let own = self.receivers(place)
             all.formUnion(own)
             if self.clients[place].own.visits > 0 { began.formUnion(own) }
         }
         return (all, began)
+    }
+
+    /// The receivers that a client is or is a member of.
+    private func receivers(_ place: Int) -> [UInt32] {
+        let own = self.deliveries.receiver(group: self.group, client: self.number(place))
+        return (own.map { [$0] } ?? []) + self.shareGroups(place)
     }
 
     private var absentReceivers: [UInt32: [UInt64]] {
@@ -152,10 +156,7 @@ extension MQTTShardWork {
         for place in 0..<self.places.count {
             let own = self.clients[place].own
             guard own.visits > 0, !own.isProved else { continue }
-            if let receiver = self.deliveries.receiver(group: self.group, client: self.number(place)) {
-                end.unproved.insert(receiver)
-            }
-            end.unproved.formUnion(self.shareGroups(place))
+            end.unproved.formUnion(self.receivers(place))
         }
         return end
     }

@@ -1,6 +1,5 @@
 import Ledger
 import LoadEngine
-import LoopContext
 package import MQTT
 package import MQTTCodec
 import Measurement
@@ -19,7 +18,7 @@ extension MQTTShardWork {
     ) {
         var publish = publish
         if let store = self.store,
-            !store.acknowledged(place, type, reason: reason, &publish, finished: finished, now: now)
+            !store.acknowledged(place, type, reason: reason, &publish, finished: finished)
         {
             return
         }
@@ -36,10 +35,10 @@ extension MQTTShardWork {
             self.noteUnknown(place, flight)
             publish.isReceived = type == .pubComp
             self.recordUnanswered(publish, ids, at: now, as: .failed)
-            self.meter.error("\(type.name) 0x\(String(reason, radix: 16))", at: Int64(now.uptimeNanoseconds)) {
+            return self.error(
+                "\(type.name) 0x\(String(reason, radix: 16))",
                 "the server refused a publish: \(ReasonCode(rawValue: reason)?.name ?? "unknown reason")"
-            }
-            return
+            )
         }
         let isFirst = type != .pubComp
         let responseID = isFirst ? ids.pointee.response.first : ids.pointee.response.last
@@ -48,11 +47,11 @@ extension MQTTShardWork {
         self.meter.record(serviceID, service, lane: lane)
         guard finished else { return }
         if self.meter.isSlow(.answer, response) {
-            self.keepSlow(place, publish, flight, responseID, response: response, lane: lane)
+            self.keepSlow(publish, flight, responseID, response: response, lane: lane)
         }
-        // Once the clients leave, the server may be right.
+        // MQTT 5.0 §3.4.2.1: no subscription matched. Once the clients leave, the server may be right.
         if reason == ReasonCode.noMatchingSubscribers.rawValue, self.clients[place].stage == .up {
-            self.noteAdmitted(place, flight)
+            self.exceptions[flight.row, default: PublishExceptions()].admitted.insert(flight.sequence)
         }
         self.meter.add(ids.pointee.acked)
         self.tallies[place].acked += 1
@@ -61,6 +60,8 @@ extension MQTTShardWork {
             self.tallies[place].longestAckNanoseconds = response
         }
     }
+
+    package func oldestInFlight(_ place: Int) -> (due: NIODeadline?, cost: Int) { self.sessions[place].oldestDue }
 
     /// The publish was outstanding when the drain ended, and stays so.
     @inline(never)
@@ -84,26 +85,22 @@ extension MQTTShardWork {
 
     @inline(never)
     private func keepSlow(
-        _ place: Int,
         _ publish: InFlightPublish,
         _ flight: Flight,
         _ metric: DurationID,
         response: Int64,
         lane: Int
     ) {
-        let audience =
-            flight.row < 0
-            ? self.clients[place].own.audience : self.published.pointee.audience(ofRow: flight.row)
-        var entry = SlowEntry(
+        let entry = SlowEntry(
             .answer,
             metric,
             duration: response,
             due: Int64(publish.due.uptimeNanoseconds),
-            sender: self.deliveries.publisher(group: self.group, stream: flight.stream, client: self.number(place)),
-            audience: audience,
-            sequence: flight.sequence
+            sender: self.ledgerNumber(ofRow: flight.row),
+            audience: self.audience(ofRow: flight.row),
+            sequence: flight.sequence,
+            written: Int64(publish.written.uptimeNanoseconds)
         )
-        entry.written = Int64(publish.written.uptimeNanoseconds)
         self.keepSlow(entry, lane: lane)
     }
 
@@ -116,7 +113,9 @@ extension MQTTShardWork {
         let flight = self.flight(place, publish)
         let ids = self.ids(publish.qos, stream: flight.stream)
         // The last messages of a connection may never have left this process.
-        if case .connectionLost(timedOutBefore: false) = why, self.wasUnsent(place, flight) {
+        if case .connectionLost(timedOutBefore: false) = why,
+            self.exceptions[flight.row]?.unsent.contains(flight.sequence) ?? false
+        {
             return self.recordUnanswered(publish, ids, at: now, as: .outstanding, isWritten: false)
         }
         self.noteUnknown(place, flight)
@@ -125,9 +124,7 @@ extension MQTTShardWork {
         case .timedOut:
             self.books[qos].timedOut += 1
             self.recordUnanswered(publish, ids, at: now, as: .failed)
-            self.meter.error("timeout", at: Int64(now.uptimeNanoseconds)) {
-                "no acknowledgement within the acknowledgement timeout"
-            }
+            self.error("timeout", "no acknowledgement within the acknowledgement timeout")
             self.shard.checkDrained(place)
         case .connectionLost(timedOutBefore: true):
             break
@@ -139,7 +136,8 @@ extension MQTTShardWork {
             let isOwnEnd = self.isEndedByRun(place)
             if isOwnEnd {
                 self.books[qos].inFlight += 1
-                self.noteOutstanding(place, flight)
+                // The server may deliver it: its deliveries are due.
+                self.exceptions[flight.row, default: PublishExceptions()].outstanding.insert(flight.sequence)
             } else {
                 self.books[qos].failed += 1
             }
@@ -177,9 +175,7 @@ extension MQTTShardWork {
     func answer(_ place: Int, _ view: PublishView) {
         guard let connection = self.clients[place].connection else { return }
         guard let request = view.request else {
-            return self.meter.error("no request", at: Int64(self.context.now.uptimeNanoseconds)) {
-                "a message came to a responder that names no response topic"
-            }
+            return self.error("no request", "a message came to a responder that names no response topic")
         }
         let correlation = request.correlation?.count ?? -1
         // [MQTT-3.3.2-15]: the property length, then identifier, length and data.
@@ -225,9 +221,7 @@ extension MQTTShardWork {
         {
             return true
         }
-        self.meter.error("correlation", at: Int64(self.context.now.uptimeNanoseconds)) {
-            "an answer came whose correlation data is not that of its request"
-        }
+        self.error("correlation", "an answer came whose correlation data is not that of its request")
         return false
     }
 }

@@ -137,7 +137,7 @@ extension MQTTShardWork {
         let now = self.context.now
         self.sessions[place].discardState { publish, timedOut in
             if let store = self.store {
-                store.left(place, publish, timedOut: timedOut, now: now)
+                store.end(place, publish, timedOut: timedOut, forgets: false, now: now)
             } else {
                 self.noteAbandoned(place, publish, .connectionLost(timedOutBefore: timedOut), now: now)
             }

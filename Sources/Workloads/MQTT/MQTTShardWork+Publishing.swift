@@ -48,44 +48,35 @@ extension MQTTShardWork {
 
     package func beginWrite(_ place: Int, _ batch: OperationBatch, first: UInt64, began: NIODeadline) -> Int {
         guard self.hasManyAudiences else {
-            let size = self.writer.pointee.begin(
-                self.number(place),
-                qos: self.clients[place].own.qos,
-                message: first,
-                now: self.time(began),
-                alias: self.aliasUse(place)
-            )
-            self.writer.pointee.audience = self.clients[place].own.audience
-            return size
+            let (qos, alias) = (self.clients[place].own.qos, self.aliasUse(place))
+            return self.begin(place, stream: 0, qos: qos, number: first, now: began, alias: alias)
         }
         self.beginTail(place)
         let (stream, number) = batch.operation(0)
-        return self.begin(place, stream: stream, number: self.load.hasStreams ? number : first, now: began)
+        let next = self.load.hasStreams ? number : first
+        return self.begin(place, stream: stream, qos: self.qos(place, stream: stream), number: next, now: began)
     }
 
-    /// Points a stream's writer at one message of a client.
-    private func begin(_ place: Int, stream: Int, number: UInt64, now: NIODeadline) -> Int {
-        self.current = stream
-        let writer = self.writers + stream
-        let size = writer.pointee.begin(
-            self.number(place),
-            qos: self.qos(place, stream: stream),
-            message: number,
-            now: self.time(now)
-        )
-        writer.pointee.audience = self.audience(place, of: writer)
-        return size
-    }
-
-    /// The audience of a message that is not sent.
-    func audience(
+    /// Points a stream's writer at one message of a client, and returns the message's size.
+    @inline(__always)
+    func begin(
         _ place: Int,
         stream: Int,
-        _ number: UInt64,
-        _ now: NIODeadline
-    ) -> (UnsafeMutablePointer<MessageWriter>, UInt32) {
-        _ = self.begin(place, stream: stream, number: number, now: now)
-        return (self.writers + stream, (self.writers + stream).pointee.audience)
+        qos: QoS,
+        number: UInt64,
+        now: NIODeadline,
+        alias: TopicAliasUse = .none
+    ) -> Int {
+        let writer = self.writers + stream
+        let client = self.number(place)
+        let size = writer.pointee.begin(client, qos: qos, message: number, now: self.time(now), alias: alias)
+        guard self.hasManyAudiences else {
+            writer.pointee.audience = self.clients[place].own.audience
+            return size
+        }
+        self.current = stream
+        writer.pointee.audience = self.audience(place, of: writer)
+        return size
     }
 
     package var isWriteUniform: Bool { !self.hasManyAudiences && self.writer.pointee.isUniform }
@@ -96,7 +87,8 @@ extension MQTTShardWork {
             self.writer.pointee.introduced()
             return self.writer.pointee.render(message: message.sequence, now: self.time(message.began))
         }
-        return self.begin(place, stream: message.stream, number: message.number, now: message.began)
+        let (stream, qos) = (message.stream, self.qos(place, stream: message.stream))
+        return self.begin(place, stream: stream, qos: qos, number: message.number, now: message.began)
     }
 
     @inline(__always)
@@ -151,8 +143,10 @@ extension MQTTShardWork {
             self.countSent(place, operation, sent)
             guard lost > 0 else { return }
             self.meter.add(operation.notSent, UInt64(lost))
-            let next = self.clients[place].sequence
-            self.exceptions[place, default: PublishExceptions()].unsent.insert(next - UInt64(lost)..<next)
+            let next = self.nextWritten(place)
+            let unsent = next - min(next, UInt64(lost))..<next
+            self.clients[place].unknown.insert(unsent)
+            self.exceptions[place, default: PublishExceptions()].unsent.insert(unsent)
             return
         }
         let isCurrent = self.writing == place
@@ -170,6 +164,12 @@ extension MQTTShardWork {
         self.tails[place] = left.isEmpty ? nil : left
     }
 
+    /// The number of the client's first message that was not written; with a store, messages are numbered before.
+    func nextWritten(_ place: Int) -> UInt64 {
+        let stored = self.clients[place].own.qos == .atMostOnce ? nil : self.store?.sentCount(place)
+        return stored ?? self.clients[place].sequence
+    }
+
     package func noteWrite(_ place: Int, _ connection: MQTTConnection, first: UInt64, count: Int, began: NIODeadline) {
         self.latest.pointee.publish = began
         if self.joint != nil, self.subscribes(place) { self.joint?.publishersEnded = began }
@@ -177,7 +177,7 @@ extension MQTTShardWork {
         if self.clients[place].own.qos != .atMostOnce {
             self.wantsTimer(place, at: began + self.load.publisherSession.ackTimeout)
         }
-        if !self.hasManyAudiences, self.writer.pointee.usesAlias { self.clients[place].own.hasAlias = true }
+        if self.writer.pointee.usesAlias { self.clients[place].own.hasAlias = true }
     }
 
     @inline(__always)
@@ -214,19 +214,8 @@ extension MQTTShardWork {
         if let store = self.store { return store.resend(place, publish, now: now) }
         let flight = self.flight(place, publish)
         let writer = self.writers + flight.stream
-        let size: Int
-        if self.hasManyAudiences {
-            size = self.begin(place, stream: flight.stream, number: flight.number, now: now)
-        } else {
-            size = writer.pointee.begin(
-                self.number(place),
-                qos: publish.qos,
-                message: flight.number,
-                now: self.time(now)
-            )
-            writer.pointee.audience = self.clients[place].own.audience
-        }
-        self.noteResent(place, flight)
+        let size = self.begin(place, stream: flight.stream, qos: publish.qos, number: flight.number, now: now)
+        self.exceptions[flight.row, default: PublishExceptions()].resent.insert(flight.sequence)
         self.clients[place].connection?.append(size) { memory in
             guard let base = memory.baseAddress else { return 0 }
             writer.pointee.write(
@@ -272,54 +261,53 @@ extension MQTTShardWork {
         if !self.subscribes(place) || self.load.qualities.contains(.atMostOnce) {
             self.latest.pointee.publish = self.context.now
         }
-        if self.hasManyAudiences { return self.settleRows(place, isConfirmed: isConfirmed) }
-        guard self.clients[place].own.qos == .atMostOnce else { return }
-        let first = self.clients[place].connectionFirst
-        let last = self.clients[place].sequence
+        let fate: PublisherLedger.ConnectionFate =
+            isConfirmed ? .confirmed : self.isEndedByRun(place) ? .outstanding : .broken
+        for stream in self.load.streams.indices where self.qos(place, stream: stream) == .atMostOnce {
+            guard self.hasManyAudiences else { return self.settleOnly(place, fate) }
+            let publisher = place * self.load.streams.count + stream
+            self.published.pointee.endConnection(publisher: publisher, fate) { row, count, unsent in
+                let copies = self.copies(place, self.published.pointee.audience(ofRow: row))
+                self.book(place, stream: stream, fate, count: count, unsent: unsent, copies: copies)
+            }
+        }
+    }
+
+    /// Settles the messages of a client with one audience, whose copies ``balance`` counts.
+    private func settleOnly(_ place: Int, _ fate: PublisherLedger.ConnectionFate) {
+        let (first, last) = (self.clients[place].connectionFirst, self.clients[place].sequence)
         self.clients[place].connectionFirst = last
         guard last > first else { return }
         let lost = UInt64(self.clients[place].lost)
-        if isConfirmed {
-            self.meter.add(self.ids(.atMostOnce).pointee.acked, last - first)
-            self.clients[place].own.known += last - first
-            self.tallies[place].acked += last - first
-        } else {
-            self.books[0].unconfirmed += last - first - lost
-            self.clients[place].unknown.insert(first..<last)
-            guard self.isEndedByRun(place) else {
-                return self.noteBroken(place, last - first - lost)
-            }
-            // The unsent ones are the last ones of the connection.
+        if fate != .confirmed { self.clients[place].unknown.insert(first..<last) }
+        // The unsent ones are the last ones of the connection.
+        if fate == .outstanding {
             self.exceptions[place, default: PublishExceptions()].outstanding.insert(first..<last - lost)
         }
+        self.book(place, stream: 0, fate, count: last - first, unsent: lost, copies: 0)
     }
 
-    /// QoS 0 messages of which nothing tells whether the server has read them.
-    private func noteBroken(_ place: Int, _ count: UInt64) {
-        let end: WritableKeyPath<MessageBook, UInt64> = self.isEndedByPlan(place) ? \.excused : \.broken
-        self.books[0][keyPath: end] += count
-    }
-
-    private func settleRows(_ place: Int, isConfirmed: Bool) {
-        for stream in self.load.streams.indices where self.qos(place, stream: stream) == .atMostOnce {
-            let publisher = place * self.load.streams.count + stream
-            let ids = self.ids(.atMostOnce, stream: stream)
-            let fate: PublisherLedger.ConnectionFate =
-                isConfirmed ? .confirmed : self.isEndedByRun(place) ? .outstanding : .broken
-            self.published.pointee.endConnection(publisher: publisher, fate) { row, count, unsent in
-                let copies = self.copies(place, self.published.pointee.audience(ofRow: row))
-                if isConfirmed {
-                    self.meter.add(ids.pointee.acked, count)
-                    if !self.load.awaitsAcknowledgement(publisher: self.number(place)) {
-                        self.tallies[place].acked += count
-                    }
-                    self.received.expected += copies * Int64(count)
-                } else {
-                    self.books[0].unconfirmed += count - unsent
-                    if fate == .broken { self.noteBroken(place, count - unsent) }
-                    self.uncertain += copies * Int64(count - unsent)
-                }
-            }
+    /// Books the QoS 0 messages of a connection that has ended.
+    private func book(
+        _ place: Int,
+        stream: Int,
+        _ fate: PublisherLedger.ConnectionFate,
+        count: UInt64,
+        unsent: UInt64,
+        copies: Int64
+    ) {
+        if fate == .confirmed {
+            self.meter.add(self.ids(.atMostOnce, stream: stream).pointee.acked, count)
+            if !self.load.awaitsAcknowledgement(publisher: self.number(place)) { self.tallies[place].acked += count }
+            self.clients[place].own.known += count
+            self.received.expected += copies * Int64(count)
+            return
         }
+        self.books[0].unconfirmed += count - unsent
+        self.uncertain += copies * Int64(count - unsent)
+        // Nothing tells whether the server has read them.
+        guard fate == .broken else { return }
+        let end: WritableKeyPath<MessageBook, UInt64> = self.isEndedByPlan(place) ? \.excused : \.broken
+        self.books[0][keyPath: end] += count - unsent
     }
 }

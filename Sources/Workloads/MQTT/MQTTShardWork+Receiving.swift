@@ -1,5 +1,4 @@
 import Ledger
-import LoopContext
 package import LoadEngine
 import MQTT
 package import MQTTCodec
@@ -59,9 +58,7 @@ extension MQTTShardWork {
         if self.deliveries.hasPublishers { return header.run == self.load.run }
         if self.followedRun == nil { self.followedRun = header.run }
         if header.run == self.followedRun { return true }
-        self.meter.error("another run", at: Int64(self.context.now.uptimeNanoseconds)) {
-            "messages of a second run came; the ledger follows the first"
-        }
+        self.error("another run", "messages of a second run came; the ledger follows the first")
         return false
     }
 
@@ -90,9 +87,7 @@ extension MQTTShardWork {
         let index = Int(self.clients[place].own.receiver)
         // The message came to a client that did not subscribe; only the server knows why.
         guard index >= 0 else {
-            self.meter.error("stray", at: Int64(self.context.now.uptimeNanoseconds)) {
-                "a message came to a client without a subscription"
-            }
+            self.error("stray", "a message came to a client without a subscription")
             return false
         }
         let arrival = self.ledger.pointee.arrived(
@@ -139,17 +134,21 @@ extension MQTTShardWork {
         self.countNegative(duration, ids)
         if self.meter.isSlow(.arrival, duration) {
             self.longest = max(self.longest, duration)
-            var entry = SlowEntry(
+            let entry = SlowEntry(
                 .arrival,
                 ids.pointee.duration,
                 duration: duration,
                 due: due,
                 sender: header.publisher,
                 audience: header.audience,
-                sequence: header.sequence
+                sequence: header.sequence,
+                receiver: self.number(place)
             )
-            entry.receiver = UInt32(truncatingIfNeeded: self.number(place))
             self.keepSlow(entry, lane: lane)
+        }
+        // A message of publishers beyond this run may have become due after the end, and is none that was owed.
+        if let end = self.shard.drainEnded, now > end, self.deliveries.hasPublishers {
+            self.meter.count(.deliveryLate, ["qos": "\(min(header.qos, 2))"])
         }
         if let late = ids.pointee.late, duration > self.load.publisherSession.ackTimeout.nanoseconds {
             self.meter.add(late)

@@ -1,5 +1,3 @@
-import LoadEngine
-import LoopContext
 import MQTT
 package import MQTTCodec
 package import Measurement
@@ -39,7 +37,7 @@ extension MQTTShardWork {
 
     /// The client cannot take part in the load, now or later.
     func refuse(_ place: Int, _ kind: String, _ words: String) {
-        self.meter.error(kind, at: Int64(self.context.now.uptimeNanoseconds)) { words }
+        self.error(kind, words)
         self.clients[place].attempts = .max
         self.clients[place].connection?.abort()
     }

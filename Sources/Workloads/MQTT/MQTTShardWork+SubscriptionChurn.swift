@@ -10,7 +10,7 @@ package import NIOCore
 /// The run publishes nothing that matches these filters, so the churn does not change its other figures. The churn
 /// measures how long a server takes to add and to remove a subscription.
 package struct SubscriptionChurnMetrics: Sendable {
-    /// From the time when the churn was due to SUBACK, and from UNSUBSCRIBE to UNSUBACK.
+    /// The time from due to SUBACK, and from UNSUBSCRIBE to UNSUBACK.
     package let subscribed: DurationID
     package let unsubscribed: DurationID
     /// Each due churn is counted in exactly one of these.
@@ -25,12 +25,12 @@ package struct SubscriptionChurnMetrics: Sendable {
     package let unfinished: CounterID
 
     init(_ catalog: inout MetricCatalog) {
-        self.subscribed = catalog.duration("subscription_churn_duration", ["leg": "suback"])
-        self.unsubscribed = catalog.duration("subscription_churn_duration", ["leg": "unsuback"])
-        self.done = catalog.counter("subscription_churn_done")
-        self.missed = catalog.counter("subscription_churn_missed")
-        self.failed = catalog.counter("subscription_churn_failed")
-        self.unfinished = catalog.counter("subscription_churn_unfinished")
+        self.subscribed = catalog.duration(.subscriptionChurn, ["leg": "suback"])
+        self.unsubscribed = catalog.duration(.subscriptionChurn, ["leg": "unsuback"])
+        self.done = catalog.counter(.subscriptionChurnDone)
+        self.missed = catalog.counter(.subscriptionChurnMissed)
+        self.failed = catalog.counter(.subscriptionChurnFailed)
+        self.unfinished = catalog.counter(.subscriptionChurnUnfinished)
     }
 }
 
@@ -168,7 +168,7 @@ extension MQTTShardWork {
     private func turnFailed(_ turn: SubscriptionTurn, _ kind: String, _ words: String) {
         self.recordUnanswered(turn, as: .failed)
         if let churn = self.metrics.subscriptionChurn { self.meter.add(churn.failed) }
-        self.meter.error(kind, at: Int64(self.context.now.uptimeNanoseconds)) { words }
+        self.error(kind, words)
     }
 
     static func name(of code: UInt8) -> String { ReasonCode(rawValue: code)?.name ?? "unknown code" }

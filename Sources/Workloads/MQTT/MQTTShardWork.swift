@@ -62,7 +62,7 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
     let group: Int
     let hub: DeliveryHub?
     // Pointers, since exclusivity checks of a class's property cost as much as a message.
-    /// By stream.
+    /// One writer for each stream.
     let writers: UnsafeMutablePointer<MessageWriter>
     /// The clock of time stamps minus the loop's clock, in nanoseconds; the writers have it too.
     let clock: UnsafeMutablePointer<Int64>
@@ -70,28 +70,31 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
     let latest: UnsafeMutablePointer<(arrival: NIODeadline, publish: NIODeadline)>
     let ledger: UnsafeMutablePointer<SubscriberLedger>
     let audiences: UnsafeMutablePointer<AudienceTable>
-    /// Only in a load with several audiences per publisher.
+    /// The rows of a load with several audiences per publisher, and the exceptions of every load.
     let published: UnsafeMutablePointer<PublisherLedger>
-    let hasManyAudiences: Bool
-    /// By stream and QoS: the metrics of a publish.
+    package let hasManyAudiences: Bool
+    /// The metrics of a publish, by stream and QoS.
     let publishes: UnsafeMutablePointer<MQTTMetrics.Publish>
-    /// By QoS: the metrics of an arrival.
+    /// The metrics of an arrival, by QoS.
     let arrivals: UnsafeMutablePointer<MQTTMetrics.Arrival>
-    /// By stream of the run and QoS of the publisher: the metrics of a delivery.
+    /// The metrics of a delivery, by stream of the run and QoS of the publisher.
     let durations: UnsafeMutablePointer<MQTTMetrics.Delivery>
     /// Messages per write at most, given their size.
     let largestBatch: Int
     /// Messages per write at QoS 0, from the load.
     let messagesPerWrite: Int
-    /// For SCRAM: there are many clients, but few salts.
+    /// SCRAM's keys: there are many clients, but few salts.
     let keys = SCRAMKeyCache()
     var members: ShareMembers
     var books = PerQoS(repeating: MessageBook())
     var received = DeliveryBalance()
     /// The run that `sub` alone follows.
     var followedRun: UInt32?
-    /// Exceptions of publishers with one audience, by place.
-    package var exceptions: [Int: PublishExceptions] = [:]
+    /// The rare facts about messages, by row; the row of a publisher with one audience is its place.
+    package var exceptions: [Int: PublishExceptions] {
+        _read { yield self.published.pointee.exceptions }
+        _modify { yield &self.published.pointee.exceptions }
+    }
     /// Audiences of topics that change from message to message, by server.
     var topics: [[[UInt8]: UInt32]]
     /// The share group filters of clients that have other filters too; `nil` where they differ per client.
@@ -114,7 +117,7 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
     /// When the first leaving subscriber was probed, and the longest delivery in nanoseconds.
     var probed: NIODeadline?
     var longest: Int64 = 0
-    /// For a segment that shares its ledger with others.
+    /// The part of a segment that shares its ledger with others.
     var joint: JointResult?
     /// Clients with a churn in flight: few of many.
     var turns: [Int: SubscriptionTurn] = [:]
@@ -123,20 +126,13 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
     /// Set if clients store their flows.
     var store: StoreGate?
 
-    package init(
-        _ load: MQTTLoad,
-        metrics: MQTTMetrics,
-        deliveries: DeliveryPlan,
-        group: Int = 0,
-        hub: DeliveryHub? = nil,
-        shard: Shard<MQTTShardWork>,
-        connector: any ClientConnector,
-        store: KeptFlows? = nil
-    ) {
+    package init(_ workload: MQTTWorkload, shard: Shard<MQTTShardWork>, connector: any ClientConnector) {
+        let (load, metrics) = (workload.load, workload.metrics)
+        let (deliveries, group) = (workload.plan, workload.group)
         self.load = load
         self.deliveries = deliveries
         self.group = group
-        self.hub = hub
+        self.hub = workload.hub
         self.metrics = metrics
         self.context = shard.context
         self.shard = shard
@@ -159,10 +155,8 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
         }
         let count = places.count
         self.sessions = .allocate(capacity: max(1, count))
-        self.clock = .allocate(capacity: 1)
-        self.clock.initialize(to: load.realtimeOffset)
-        self.latest = .allocate(capacity: 1)
-        self.latest.initialize(to: (.distantPast, .distantPast))
+        self.clock = .make(load.realtimeOffset)
+        self.latest = .make((.distantPast, .distantPast))
         self.writers = .allocate(capacity: load.streams.count)
         for stream in load.streams.indices {
             (self.writers + stream).initialize(
@@ -170,17 +164,14 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
             )
         }
         let publishers = deliveries.publishers > 0 ? UInt32(deliveries.publishers) : nil
-        self.ledger = .allocate(capacity: 1)
-        self.ledger.initialize(to: SubscriberLedger(publishers: publishers))
-        self.audiences = .allocate(capacity: 1)
-        self.audiences.initialize(to: AudienceTable())
-        self.published = .allocate(capacity: 1)
-        self.published.initialize(to: PublisherLedger())
+        self.ledger = .make(SubscriberLedger(publishers: publishers))
+        self.audiences = .make(AudienceTable())
+        self.published = .make(PublisherLedger())
         self.hasManyAudiences = load.publishes && !deliveries.hasFixedAudiences(group: group)
         self.topics = Array(repeating: [:], count: max(1, load.servers))
-        self.publishes = metrics.makePublishTable()
-        self.arrivals = metrics.makeArrivalTable()
-        self.durations = metrics.makeDeliveryTable()
+        self.publishes = MQTTMetrics.table(metrics.publishByQoS)
+        self.arrivals = MQTTMetrics.table(metrics.arrivalByQoS)
+        self.durations = MQTTMetrics.table(metrics.deliveries)
         let most = load.isOpenLoop ? Self.largestJoined : load.batch
         self.largestBatch = Self.largestBatch(of: load)
         self.messagesPerWrite = min(most, self.largestBatch)
@@ -193,22 +184,19 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
         if load.bond == .ledger { self.joint = JointResult() }
         self.addReceivers()
         self.addPublishers()
-        if let store, let ids = metrics.store { self.store = StoreGate(store, ids, work: self) }
+        guard let store = workload.store, let ids = metrics.store else { return }
+        precondition(!self.hasManyAudiences, "a store is for one audience of a client")
+        self.store = StoreGate(store, ids, work: self)
     }
 
     deinit {
-        self.sessions.deinitialize(count: self.slab.clients.count)
-        self.sessions.deallocate()
-        self.writers.deinitialize(count: self.load.streams.count)
-        self.writers.deallocate()
-        self.clock.deallocate()
-        self.latest.deallocate()
-        self.audiences.deinitialize(count: 1)
-        self.audiences.deallocate()
-        self.published.deinitialize(count: 1)
-        self.published.deallocate()
-        self.ledger.deinitialize(count: 1)
-        self.ledger.deallocate()
+        self.sessions.destroy(self.slab.clients.count)
+        self.writers.destroy(self.load.streams.count)
+        self.clock.destroy()
+        self.latest.destroy()
+        self.audiences.destroy()
+        self.published.destroy()
+        self.ledger.destroy()
         self.publishes.deallocate()
         self.arrivals.deallocate()
         self.durations.deallocate()

@@ -1,8 +1,6 @@
 import Ledger
-import MQTT
 import MQTTCodec
 package import Measurement
-import Report
 package import RunResult
 
 // The outcome of a run's messages and clients.
@@ -37,14 +35,14 @@ extension MQTTWorkload {
         return Reconciliation.Row(qos: qos, expected: 0, received: 0, lost: 0, outstanding: 0)
     }
 
-    /// Of a request, the delivery is its answer.
+    /// The answer to a request is its delivery.
     private func requestMetrics(_ books: Books) -> [Metric] {
         guard self.load.topology == .request, let lost = books.lost, let qos = books.qos else { return [] }
         // The answers to requests that the server has not acknowledged are owed with them.
         let owed = (books.deliveryOutstanding ?? 0) - min(books.deliveryOutstanding ?? 0, books.outstanding ?? 0)
-        return [("requests_lost", lost), ("requests_outstanding", owed)].map { name, count in
+        return [(MetricDefinition.requestsLost, lost), (.requestsOutstanding, owed)].map { kind, count in
             let reading = CounterReading(value: Double(count), rate: nil)
-            return Metric(name: name, labels: ["qos": "\(qos)"], reading: .counter(reading))
+            return Metric(kind, labels: ["qos": "\(qos)"], reading: .counter(reading))
         }
     }
 
@@ -68,21 +66,12 @@ extension MQTTWorkload {
         _ record: RunRecord
     ) {
         let labels: Labels = ["qos": "\(qos.rawValue)"]
-        let parts = results.compactMap { $0.books[qos] }
-        func sum(_ part: KeyPath<MessageBook, UInt64>) -> UInt64 { parts.reduce(0) { $0 + $1[keyPath: part] } }
-        books.fill(record, "publish", labels)
-        books.excused = sum(\.excused)
+        books.fill(record)
+        books.fill(results.compactMap { $0.books[qos] }, areAnswered: qos != .atMostOnce)
         if qos == .atMostOnce {
-            books.confirmed = record.count("publish_confirmed", labels)
-            books.unconfirmed = sum(\.unconfirmed)
-            books.failed = sum(\.broken)
-            books.outstanding = books.notSent.map { $0 + sum(\.unconfirmed) - sum(\.broken) - sum(\.excused) }
+            books.confirmed = record.count(.publishConfirmed, labels)
         } else {
-            books.acked = record.count("publish_acked", labels)
-            books.inFlight = sum(\.inFlight)
-            books.timedOut = sum(\.timedOut)
-            books.failed = sum(\.failed)
-            books.outstanding = books.notSent.map { $0 + sum(\.inFlight) }
+            books.acked = record.count(.publishAcked, labels)
         }
     }
 

@@ -1,19 +1,16 @@
 package import LoadEngine
-import MQTT
 package import Measurement
 package import RunResult
-import NIOCore
 package import Transport
 
-/// The MQTT clients of a run.
 package struct MQTTWorkload: Workload {
-    package let load: MQTTLoad
+    package private(set) var load: MQTTLoad
     package let metrics: MQTTMetrics
     /// The publishers and receivers of all groups of the run, and this group's place among them.
     package let plan: DeliveryPlan
     package let group: Int
-    private let hub: DeliveryHub?
-    private let store: KeptFlows?
+    let hub: DeliveryHub?
+    private(set) var store: KeptFlows?
 
     /// - Parameters:
     ///   - load: the clients' settings.
@@ -40,20 +37,19 @@ package struct MQTTWorkload: Workload {
 
     /// The same with other settings of the clients.
     package func with(_ load: MQTTLoad? = nil, store: KeptFlows? = nil) -> MQTTWorkload {
-        MQTTWorkload(
-            load ?? self.load,
-            metrics: self.metrics,
-            plan: self.plan,
-            group: self.group,
-            hub: self.hub,
-            store: store ?? self.store
-        )
+        var other = self
+        if let load { other.load = load }
+        if let store { other.store = store }
+        return other
     }
+
+    /// Whether each publisher's messages have one audience: a store keeps no more of them apart.
+    package var hasFixedAudiences: Bool { !self.load.publishes || self.plan.hasFixedAudiences(group: self.group) }
 
     package var protocolName: String { "mqtt" }
     package var catalog: MetricCatalog { self.metrics.catalog }
     package var known: MetricCatalog { self.metrics.known(for: self.load, in: self.plan, group: self.group) }
-    package var answerMetric: String { "publish_ack_duration" }
+    package var answerMetric: MetricDefinition { .publishAck }
     package var realtimeOffset: Int64 { self.load.realtimeOffset }
     package var comesBack: Bool { self.load.comesBack }
 
@@ -93,16 +89,7 @@ package struct MQTTWorkload: Workload {
     }
 
     package func makeWork(on shard: Shard<MQTTShardWork>, connector: any ClientConnector) -> MQTTShardWork {
-        MQTTShardWork(
-            self.load,
-            metrics: self.metrics,
-            deliveries: self.plan,
-            group: self.group,
-            hub: self.hub,
-            shard: shard,
-            connector: connector,
-            store: self.store
-        )
+        MQTTShardWork(self, shard: shard, connector: connector)
     }
 
     /// Has every shard told of the receivers that come and go.

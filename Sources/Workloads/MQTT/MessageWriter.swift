@@ -17,7 +17,7 @@ struct MessageWriter: ~Copyable {
     private let deliveries: DeliveryPlan
     private let targets: Int
     let hasHeader: Bool
-    /// As long as the longest payload.
+    /// The bytes of generated payloads, as many as the longest has.
     private let filler: [UInt8]
     /// Sizes of payloads without a template.
     private let sizes: ClosedRange<Int>
@@ -314,9 +314,9 @@ struct MessageWriter: ~Copyable {
 /// How a message names its topic (MQTT 5.0 §3.3.2.3.4).
 enum TopicAliasUse: Hashable, Sendable {
     case none
-    /// By name; the server shall keep this alias for it.
+    /// The message has the name; the server shall keep this alias for it.
     case introduces(UInt16)
-    /// By the alias alone.
+    /// The message has the alias alone.
     case replaces(UInt16)
 
     var number: UInt16? {

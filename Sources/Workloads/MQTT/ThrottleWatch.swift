@@ -91,22 +91,22 @@ package struct ThrottleWatch: RunWatch {
     }
 
     package mutating func second(_ interval: TimelineInterval) {
-        func sum(_ name: String, _ labels: Labels = [:]) -> Double {
-            interval.metrics.filter { $0.name == name && $0.labels.contains(labels) }
+        func sum(_ kind: MetricDefinition, _ labels: Labels = [:]) -> Double {
+            interval.metrics.filter { $0.isOf(kind) && $0.labels.contains(labels) }
                 .reduce(0) { $0 + ($1.counter?.value ?? 0) }
         }
-        let isAnswered = interval.metrics.contains { $0.name == "stanza_answered" }
+        let isAnswered = interval.metrics.contains { $0.isOf(.stanzaAnswered) }
         let progress =
-            isAnswered ? sum("stanza_answered") : sum("received", ["stanza": "message", "delayed": "false"])
+            isAnswered ? sum(.stanzaAnswered) : sum(.received, ["stanza": "message", "delayed": "false"])
         if interval.seconds > 0.5 { self.mostInOneSecond = max(self.mostInOneSecond, progress / interval.seconds) }
         guard interval.phase == "measure" else { return }
-        self.sent += sum("stanza_sent")
-        self.bytes += sum("bytes_sent")
+        self.sent += sum(.stanzaSent)
+        self.bytes += sum(.bytesSent)
         self.seconds.append(
             Second(
                 seconds: interval.seconds,
-                clients: interval.metrics.first { $0.name == "clients" }?.gauge?.value ?? 0,
-                offered: sum("stanza_offered"),
+                clients: interval.metrics.first { $0.isOf(.clients) }?.gauge?.value ?? 0,
+                offered: sum(.stanzaOffered),
                 progress: progress,
                 isCalm: Self.isCalm(interval)
             )
@@ -155,8 +155,8 @@ package struct ThrottleWatch: RunWatch {
     ///
     /// A missing figure passes; not every kernel has the second.
     private static func isCalm(_ interval: TimelineInterval) -> Bool {
-        func gauge(_ name: String) -> Double? { interval.metrics.first { $0.name == name }?.gauge?.value }
-        return gauge("host_cpu_idle") ?? 1 >= Limit.idleCPU && gauge("host_cpu_pressure") ?? 0 <= Limit.pressure
+        func gauge(_ kind: MetricDefinition) -> Double? { interval.metrics.first { $0.isOf(kind) }?.gauge?.value }
+        return gauge(.hostCPUIdle) ?? 1 >= Limit.idleCPU && gauge(.hostCPUPressure) ?? 0 <= Limit.pressure
     }
 
     /// Whether the clients would have done more and the network is not what limits them.
@@ -173,7 +173,7 @@ package struct ThrottleWatch: RunWatch {
         }
         // Little's law: the window is in flight, and this many operations complete per second.
         let response = members * Double(self.window) / (progress / time)
-        let way = record.metrics.first { $0.name == "connect_duration" && $0.labels["phase"] == "tcp" }?.duration?.p50
+        let way = record.metrics.first { $0.isOf(.connect) && $0.labels["phase"] == "tcp" }?.duration?.p50
         return response >= max(Limit.shortest, Limit.waits * (way ?? 0))
     }
 

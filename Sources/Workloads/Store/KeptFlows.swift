@@ -16,7 +16,9 @@ package protocol FlowStore: Sendable {
 /// A store, and what it had when the run began.
 package struct KeptFlows: Sendable {
     package let store: any FlowStore
-    /// By the client's number in the run: its own messages, in order and no two under one identifier, and the server's.
+    /// The messages of each client, by its number in the run: the server's, and its own in order.
+    ///
+    /// No two of its own have the same identifier.
     package let messages: [Int: [MQTTStoredMessage]]
 
     package init(store: any FlowStore, messages: [Int: [MQTTStoredMessage]] = [:]) {
@@ -27,7 +29,7 @@ package struct KeptFlows: Sendable {
 
 /// How a store's failure is counted.
 package enum StoreFailure {
-    /// Among the errors of a run: one for each client that it ended.
+    /// The kind among the errors of a run: one for each client that the failure ended.
     package static let kind = "store"
     /// The same: one for each client that had ended, and whose last changes are not stored.
     package static let lateKind = "store at the end"

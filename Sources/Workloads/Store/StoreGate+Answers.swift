@@ -67,8 +67,7 @@ extension StoreGate {
         _ type: PacketType,
         reason: UInt8,
         _ publish: inout InFlightPublish,
-        finished: Bool,
-        now: NIODeadline
+        finished: Bool
     ) -> Bool {
         let sequence = publish.sequence
         var isGivenUp = false
@@ -84,17 +83,18 @@ extension StoreGate {
             publish.sequence -= base
             return true
         }
-        if finished { self.endRestored(type, reason: reason, publish.qos, now: now) }
+        if finished { self.endRestored(type, reason: reason, publish.qos) }
         return false
     }
 
     /// Counts the answer to a message of an earlier run.
-    private func endRestored(_ type: PacketType, reason: UInt8, _ qos: QoS, now: NIODeadline) {
+    private func endRestored(_ type: PacketType, reason: UInt8, _ qos: QoS) {
         if reason < 0x80 { return self.work.meter.add(self.counter(self.metrics.delivered, qos)) }
         self.work.meter.add(self.counter(self.metrics.refused, qos))
-        self.work.meter.error("\(type.name) 0x\(String(reason, radix: 16))", at: Int64(now.uptimeNanoseconds)) {
+        self.work.error(
+            "\(type.name) 0x\(String(reason, radix: 16))",
             "the server refused a publish of an earlier run: \(ReasonCode(rawValue: reason)?.name ?? "unknown reason")"
-        }
+        )
     }
 
     // MARK: - Flows without an answer
@@ -120,20 +120,14 @@ extension StoreGate {
         }
     }
 
-    /// Counts a flow that is open at the end of the run.
-    ///
-    /// The message stays in the store for the next run.
-    func left(_ place: Int, _ publish: InFlightPublish, timedOut: Bool, now: NIODeadline) {
-        self.end(place, publish, timedOut: timedOut, forgets: false, now: now)
-    }
-
     /// Counts a flow without an answer.
     ///
-    /// A message that an earlier run never sent is queued again instead.
+    /// A message that an earlier run never sent is queued again instead. At the end of the run the store `forgets`
+    /// nothing: the message stays for the next run.
     ///
     /// - Returns: whether the flow has ended and is of an earlier run, so that this run's books do not have it.
     @discardableResult
-    private func end(
+    func end(
         _ place: Int,
         _ publish: InFlightPublish,
         timedOut: Bool,
@@ -149,23 +143,19 @@ extension StoreGate {
         }
         let isGivenUp = self.clients[place].flows.finish(sequence, forgets: forgets)?.isGivenUp ?? false
         if isGivenUp || sequence < base { return !isGivenUp }
-        let work = self.work
         var own = publish
         own.sequence -= base
-        if sequence >= written {
-            // The message was never written.
-            work.clients[place].unknown.insert(own.sequence)
-            work.exceptions[place, default: PublishExceptions()].unsent.insert(own.sequence)
-            work.meter.add(work.ids(publish.qos).pointee.operation.notSent)
-            work.recordUnanswered(own, work.ids(own.qos), at: now, as: .outstanding, isWritten: false)
-        } else if sequence >= written - min(written, UInt64(work.clients[place].lost)) {
-            // The last messages of a connection never left this process. They were counted at its end.
-            work.clients[place].unknown.insert(own.sequence)
-            work.recordUnanswered(own, work.ids(own.qos), at: now, as: .outstanding, isWritten: false)
-        } else {
-            work.noteAbandoned(place, own, .connectionLost(timedOutBefore: timedOut), now: now)
-        }
+        let wasWritten = sequence < written
+        if !wasWritten { self.noteUnwritten(place, own) }
+        self.work.noteAbandoned(place, own, .connectionLost(timedOutBefore: timedOut && wasWritten), now: now)
         return false
+    }
+
+    /// Counts a message of this run that was never written as not sent.
+    private func noteUnwritten(_ place: Int, _ own: InFlightPublish) {
+        self.work.clients[place].unknown.insert(own.sequence)
+        self.work.exceptions[place, default: PublishExceptions()].unsent.insert(own.sequence)
+        self.work.meter.add(self.work.ids(own.qos).pointee.operation.notSent)
     }
 
     // MARK: - Messages that CONNACK does not allow
@@ -201,18 +191,12 @@ extension StoreGate {
         let base = self.clients[place].base
         let own = InFlightPublish(due: flow.due, written: now, sequence: sequence &- base, qos: qos)
         let whose = sequence < base ? "a publish of an earlier run" : "a publish"
-        work.meter.error("not allowed", at: Int64(now.uptimeNanoseconds)) {
-            "CONNACK does not allow \(whose): \(reason.name)"
-        }
+        work.error("not allowed", "CONNACK does not allow \(whose): \(reason.name)")
         if sequence < base {
             work.meter.add(self.counter(self.metrics.refused, qos))
-        } else if !flow.wasWritten {
-            work.clients[place].unknown.insert(sequence - base)
-            work.exceptions[place, default: PublishExceptions()].unsent.insert(sequence - base)
-            work.meter.add(work.ids(qos).pointee.operation.notSent)
-            work.recordUnanswered(own, work.ids(qos), at: now, as: .outstanding, isWritten: false)
         } else {
-            let timedOut = work.clients[place].unknown.contains(own.sequence)
+            let timedOut = flow.wasWritten && work.clients[place].unknown.contains(own.sequence)
+            if !flow.wasWritten { self.noteUnwritten(place, own) }
             work.noteAbandoned(place, own, .connectionLost(timedOutBefore: timedOut), now: now)
         }
     }

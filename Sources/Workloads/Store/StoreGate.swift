@@ -47,7 +47,7 @@ final class StoreGate {
     var begun: [(place: Int, id: UInt16, sequence: UInt64)] = []
     /// Publishes of this run that leave for the first time with a session that was resumed.
     var firsts: [(place: Int, sequence: UInt64)] = []
-    /// Of the write that is put together: when its messages were due.
+    /// The due times of the messages in the write that is put together.
     var dues: [NIODeadline] = []
 
     private var gathered: [Int] = []
@@ -145,7 +145,6 @@ final class StoreGate {
 
     // MARK: - Committing
 
-    /// Commits the gathered changes, unless a commit is under way.
     private func commit() {
         guard self.underWay.isEmpty, !self.gathered.isEmpty else { return }
         self.underWay = self.gathered.map { ($0, self.clients[$0].flows.takeChanges()) }
@@ -238,20 +237,14 @@ final class StoreGate {
         let client = self.work.clients[place]
         switch client.stage {
         case .finished:
-            self.countLate("the store failed: \(words)")
+            self.work.error(StoreFailure.lateKind, "the store failed: \(words)")
         case .connecting where !client.hasLink:
             // The connector reports the end of the connection itself, so the attempt goes on until CONNACK.
-            self.work.meter.error(StoreFailure.kind, at: Int64(self.context.now.uptimeNanoseconds)) {
-                "the store failed: \(words)"
-            }
+            self.work.error(StoreFailure.kind, "the store failed: \(words)")
             self.work.clients[place].attempts = .max
         default:
             self.work.refuse(place, StoreFailure.kind, "the store failed: \(words)")
         }
-    }
-
-    private func countLate(_ words: String) {
-        self.work.meter.error(StoreFailure.lateKind, at: Int64(self.context.now.uptimeNanoseconds)) { words }
     }
 
     // MARK: - The end
@@ -275,7 +268,7 @@ final class StoreGate {
     func abort(_ place: Int) {
         guard self.clients[place].isLeaving else { return }
         self.clients[place].hasFailed = true
-        self.countLate("the store did not answer before the run was over")
+        self.work.error(StoreFailure.lateKind, "the store did not answer before the run was over")
         self.letGo(place)
     }
 }

@@ -3,7 +3,6 @@ package enum AccountFate: UInt8, Hashable, Sendable {
     /// No request was sent to the server.
     case untouched
     case created
-    /// The account existed before.
     case existed
     case refused
     /// The request was sent and not answered, so the server may have carried it out.

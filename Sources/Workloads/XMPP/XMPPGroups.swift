@@ -47,10 +47,9 @@ final class XMPPGroups {
         var order: UInt32 = 0
         /// The server has the client's presence.
         var isKnown = false
-        /// By member, the first sequence number that the client must get, or that it may miss while it is out; empty
-        /// means 0.
+        /// The first message of each member that the client must get, or that it may miss while it is out; 0 if empty.
         var from: [UInt64] = []
-        /// By member, the messages sent while the client was not in the group; empty for none.
+        /// The messages of each member sent while the client was not in the group; empty for none.
         var missed: [SequenceRanges] = []
 
         /// The contacts are known, and roster pushes change them.
@@ -94,8 +93,7 @@ final class XMPPGroups {
         self.members.initialize(repeating: Member())
         self.groups = .allocate(capacity: places.perRow)
         self.groups.initialize(repeating: Group())
-        self.ledger = .allocate(capacity: 1)
-        self.ledger.initialize(to: GroupLedger(clients: load.hasLedger ? places.count : 0, size: load.groupSize))
+        self.ledger = .make(GroupLedger(clients: load.hasLedger ? places.count : 0, size: load.groupSize))
         self.contacts = .allocate(capacity: load.work == .presence ? places.count * load.groupSize : 0)
         self.contacts.initialize(repeating: 0)
     }
@@ -106,8 +104,7 @@ final class XMPPGroups {
         self.members.deallocate()
         self.groups.deinitialize()
         self.groups.deallocate()
-        self.ledger.deinitialize(count: 1)
-        self.ledger.deallocate()
+        self.ledger.destroy()
         self.contacts.deallocate()
     }
 
@@ -115,7 +112,7 @@ final class XMPPGroups {
 
     /// A client's group on this loop, and its number among the members.
     @inline(__always)
-    func seat(_ place: Int) -> (group: Int, member: Int) {
+    func membership(_ place: Int) -> (group: Int, member: Int) {
         let (member, group) = place.quotientAndRemainder(dividingBy: self.count)
         return (group, member)
     }
@@ -138,7 +135,7 @@ final class XMPPGroups {
 
     /// Whether a client's messages have no receiver.
     func isAlone(_ place: Int, _ work: XMPPLoad.Work) -> Bool {
-        work == .presence && self.groups[self.seat(place).group].within < 2
+        work == .presence && self.groups[self.membership(place).group].within < 2
     }
 
     /// Records a member's messages that a client did not get and need not get.
@@ -149,6 +146,5 @@ final class XMPPGroups {
         self.members[place].missed[member].insert(range)
     }
 
-    /// Whether a client with this id exists.
     func exists(_ id: UInt32) -> Bool { Int(id) < self.total }
 }

@@ -1,6 +1,4 @@
-import LoadEngine
 import Measurement
-import NIOCore
 import Transport
 package import XMPP
 
@@ -102,14 +100,7 @@ extension XMPPLoad {
     /// One value for all clients of an event loop, with its cache of derived keys.
     var streamOptions: XMPPStreamOptions {
         var options = XMPPStreamOptions()
-        options.tlsPolicy =
-            switch self.tls {
-            case .allowed: .allowed
-            case .preferred: .preferred
-            case .required: .required
-            case .direct: .direct
-            case .off: .off
-            }
+        options.tlsPolicy = XMPPTLSPolicy(rawValue: self.tls.rawValue) ?? .required
         options.framing = self.layers.contains(.webSocket) ? .webSocket : .stream
         options.mechanisms = self.mechanism.map { [$0] }
         options.allowsPlainWithoutTLS = self.allowsPlainWithoutTLS

@@ -110,7 +110,7 @@ package struct XMPPLoad: Sendable {
     /// Timeout of an answer.
     package var ackTimeout = TimeAmount.seconds(30)
 
-    /// In the header of every message of this run.
+    /// The run's number, in the header of each of its messages.
     package var run: UInt32
     package var connectTimeout = TimeAmount.seconds(10)
     package var connectRetries = 0

@@ -1,5 +1,3 @@
-import LoadEngine
-import LoopContext
 import Measurement
 package import NIOCore
 import Transport
@@ -37,11 +35,7 @@ extension XMPPShardWork {
     // MARK: - Registration
 
     package func registered(_ place: Int, _ phases: XMPPPhases, answer: TimeAmount, now: NIODeadline) {
-        self.clients[place].isLoggedIn = true
-        let total = now - self.clients[place].begun
-        self.meter.record(self.metrics.connect.session, phases.session.nanoseconds)
-        self.meter.record(self.metrics.connect.total, total.nanoseconds)
-        self.tallies[place].connectNanoseconds = max(1, total.nanoseconds)
+        self.recordLogin(place, session: phases.session, now: now)
         self.completeAccount(place, .created, answer: answer, now: now)
     }
 

@@ -1,5 +1,4 @@
 import Ledger
-import LoadEngine
 import LoopContext
 import Measurement
 package import NIOCore

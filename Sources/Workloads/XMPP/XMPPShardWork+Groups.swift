@@ -13,7 +13,7 @@ extension XMPPShardWork {
     /// - Returns: the number of deliveries.
     func beginFlights(_ place: Int, _ groups: XMPPGroups, _ first: UInt64, _ count: Int) -> Int64 {
         groups.members[place].sentAt = self.context.now
-        var receivers = groups.groups[groups.seat(place).group].within
+        var receivers = groups.groups[groups.membership(place).group].within
         // A client is no contact of its own.
         if self.load.work == .presence { receivers -= 1 }
         guard self.load.hasLedger else { return 0 }
@@ -40,7 +40,6 @@ extension XMPPShardWork {
         }
     }
 
-    /// Handles a message of the room.
     private func roomMessage(
         _ place: Int,
         _ groups: XMPPGroups,
@@ -76,15 +75,15 @@ extension XMPPShardWork {
         self.meter.add(self.metrics.traffic.payloadReceived, UInt64(size))
         guard self.load.hasLedger else { return size > 0 }
         guard case .some(.some(let header)) = header, header.run == self.load.run else { return false }
-        let seat = groups.seat(place)
-        guard let sender = groups.sender(header.publisher, heardBy: seat.group) else {
+        let membership = groups.membership(place)
+        guard let sender = groups.sender(header.publisher, heardBy: membership.group) else {
             self.countStranger(groups, header)
             return false
         }
-        if self.load.work == .presence, sender == seat.member { return false }
+        if self.load.work == .presence, sender == membership.member { return false }
         let arrival = groups.ledger.pointee.arrived(client: place, member: sender, sequence: header.sequence)
         if case .duplicate = arrival { return true }
-        let origin = groups.place(group: seat.group, member: sender)
+        let origin = groups.place(group: membership.group, member: sender)
         if let ids = self.metrics.message { self.recordDelivery(place, self.number(origin), header, ids, now: now) }
         let member = groups.members.baseAddress.map { $0 + place }
         guard let member, member.pointee.step == .within,
@@ -146,15 +145,11 @@ extension XMPPShardWork {
     /// Only one receiver returned the stanza, because its server is full or unreachable.
     func refused(_ place: Int, _ groups: XMPPGroups, byContact element: borrowing ElementView) {
         self.countError(element)
-        let number = element.withAttribute("id") { XMPPMessageWriter.number(ofID: $0) }
-        guard case .some(.some(let number)) = number else { return }
-        let next = self.clients[place].sequence
-        let sequence = next &- UInt64(UInt32(truncatingIfNeeded: next) &- number)
-        guard sequence < next else { return }
-        let seat = groups.seat(place)
-        if let contact = self.contact(element.attribute("from"), groups, of: seat.group) {
-            let other = groups.place(group: seat.group, member: contact)
-            groups.addMissed(other, seat.member, sequence..<sequence + 1)
+        guard let sequence = self.sequence(place, of: element) else { return }
+        let membership = groups.membership(place)
+        if let contact = self.contact(element.attribute("from"), groups, of: membership.group) {
+            let other = groups.place(group: membership.group, member: contact)
+            groups.addMissed(other, membership.member, sequence..<sequence + 1)
         }
         self.countMiss(place, groups, sequence, reader: place)
     }
@@ -183,20 +178,22 @@ extension XMPPShardWork {
 
     /// The client has joined, and receives every message from now on.
     func markWithin(_ place: Int, _ groups: XMPPGroups, now: NIODeadline) {
-        let seat = groups.seat(place)
+        let membership = groups.membership(place)
         let member = groups.members.baseAddress.map { $0 + place }
         guard let member, self.clients[place].stage == .joining else { return }
         member.pointee.step = .within
         member.pointee.wasWithin = true
-        groups.groups[seat.group].within += 1
-        self.noteMissed(place, groups, seat.group)
+        groups.groups[membership.group].within += 1
+        self.noteMissed(place, groups, membership.group)
         self.clients[place].own.credit = Int32(clamping: self.load.window)
         if let ids = self.metrics.fanOut { self.meter.record(ids.joined, (now - member.pointee.asked).nanoseconds) }
         self.markUp(place, now: now)
         // In closed loop a client does not send while it is alone.
-        guard self.load.work == .presence, !self.load.isOpenLoop, groups.groups[seat.group].within == 2 else { return }
+        guard self.load.work == .presence, !self.load.isOpenLoop, groups.groups[membership.group].within == 2 else {
+            return
+        }
         for number in 0..<groups.size {
-            let other = groups.place(group: seat.group, member: number)
+            let other = groups.place(group: membership.group, member: number)
             if other != place, self.room(other) > 0 { self.shard.markAble(other, at: now) }
         }
     }
@@ -219,15 +216,15 @@ extension XMPPShardWork {
         guard groups.members[place].step == .within else { return }
         if saysSo { self.sayGoodbye(place) }
         self.forgetContacts(place, groups)
-        let seat = groups.seat(place)
+        let membership = groups.membership(place)
         groups.members[place].step = .out
-        groups.groups[seat.group].within -= 1
+        groups.groups[membership.group].within -= 1
         // The last occupant's departure ends a room that is not persistent.
-        if groups.groups[seat.group].within == 0 { groups.groups[seat.group].isOpen = false }
+        if groups.groups[membership.group].within == 0 { groups.groups[membership.group].isOpen = false }
         guard self.load.hasLedger else { return }
         let from = groups.members[place].from
         for member in 0..<groups.size {
-            let sender = groups.place(group: seat.group, member: member)
+            let sender = groups.place(group: membership.group, member: member)
             if self.load.work == .presence, sender == place { continue }
             for sequence in groups.members[sender].flights.sequences(below: self.clients[sender].sequence) {
                 // Messages sent before the client joined do not wait for it, nor do messages that it has.
@@ -268,18 +265,18 @@ extension XMPPShardWork {
     func takeGroups(_ groups: XMPPGroups) -> XMPPResult.Groups {
         var result = XMPPResult.Groups(
             ledger: groups.ledger.pointee.export { place, member in
-                let seat = groups.seat(place)
-                return groups.id(group: seat.group, member: member ?? seat.member)
+                let membership = groups.membership(place)
+                return groups.id(group: membership.group, member: member ?? membership.member)
             }
         )
         result.unfinished = groups.givenUp
         for place in 0..<self.places.count {
             result.unfinished += UInt64(groups.members[place].flights.open)
-            let seat = groups.seat(place)
-            if groups.members[place].step != .within { self.noteMissed(place, groups, seat.group) }
-            let id = groups.id(group: seat.group, member: seat.member)
+            let membership = groups.membership(place)
+            if groups.members[place].step != .within { self.noteMissed(place, groups, membership.group) }
+            let id = groups.id(group: membership.group, member: membership.member)
             for (member, missed) in groups.members[place].missed.enumerated() where !missed.isEmpty {
-                result.missed[id, default: [:]][groups.id(group: seat.group, member: member)] = missed
+                result.missed[id, default: [:]][groups.id(group: membership.group, member: member)] = missed
             }
         }
         return result

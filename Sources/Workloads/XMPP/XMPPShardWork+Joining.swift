@@ -1,5 +1,3 @@
-import LoadEngine
-import LoopContext
 package import Measurement
 import NIOCore
 import Transport
@@ -38,7 +36,7 @@ extension XMPPShardWork {
 
     func joinTimedOut(_ place: Int) {
         guard self.clients[place].stage == .joining, let groups = self.groups else { return }
-        let group = groups.seat(place).group
+        let group = groups.membership(place).group
         let isOpener = groups.groups[group].opener == Int32(place)
         let words =
             switch groups.members[place].step {
@@ -74,12 +72,11 @@ extension XMPPShardWork {
         self.meter.recordUnanswered(ids.joined, age, lane: MetricLane.measured, as: end)
     }
 
-    /// The connection of a joining client has ended.
     package func joinEnded(_ place: Int, _ end: XMPPConnectionEnd) {
         guard let groups = self.groups else { return }
         self.forgetContacts(place, groups)
         groups.members[place].step = .out
-        let group = groups.seat(place).group
+        let group = groups.membership(place).group
         groups.groups[group].waiting.removeAll { $0 == Int32(place) }
         if groups.groups[group].opener == Int32(place) {
             groups.groups[group].opener = -1

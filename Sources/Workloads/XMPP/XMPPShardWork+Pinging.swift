@@ -16,7 +16,6 @@ extension XMPPShardWork {
 
     /// All pings of the batch share one write.
     func sendPings(_ place: Int, _ connection: XMPPConnection, _ batch: OperationBatch, began: NIODeadline) {
-        var taken = 0
         self.noteOwnStanzas(place)
         batch.forEach { _, due in
             let slot = self.takeSlot(place, due: due, began: began)
@@ -28,7 +27,7 @@ extension XMPPShardWork {
                 after: Self.tail
             )
             if isTaken {
-                taken += 1
+                self.noteUnacknowledged(place, due: due, at: began)
                 return self.countPing(place)
             }
             self.free(place, slot)
@@ -37,8 +36,14 @@ extension XMPPShardWork {
             let age = (self.context.now - due).nanoseconds
             self.meter.recordUnanswered(ids.response, age, lane: batch.lane(due), as: .outstanding)
         }
-        self.noteUnacknowledged(place, count: taken, at: began)
+        self.clients[place].own.counted = self.streams[place].stanzasSent
         connection.flushRequests()
+    }
+
+    /// A free slot is due in the distant future.
+    package func oldestInFlight(_ place: Int) -> (due: NIODeadline?, cost: Int) {
+        guard self.clients[place].own.pings > 0 else { return (nil, 0) }
+        return (self.clients[place].own.slots.lazy.map(\.due).min(), self.clients[place].own.slots.count)
     }
 
     /// A slot for one more ping.
@@ -64,6 +69,7 @@ extension XMPPShardWork {
     private func free(_ place: Int, _ slot: Int32) {
         self.clients[place].own.pings -= 1
         self.clients[place].own.slots[Int(self.clients[place].own.pings)].next = slot
+        self.clients[place].own.slots[Int(slot)].due = .distantFuture
     }
 
     package func answered(_ place: Int, _ token: UInt64, _ answer: borrowing ElementView, now: NIODeadline) {
@@ -106,16 +112,16 @@ extension XMPPShardWork {
         lane: Int
     ) {
         guard self.meter.isSlow(.answer, response) else { return }
-        var entry = SlowEntry(
+        let entry = SlowEntry(
             .answer,
             metric,
             duration: response,
             due: Int64(due.uptimeNanoseconds),
             sender: UInt32(truncatingIfNeeded: self.number(place)),
             // It has no arrival that it could be joined with.
-            sequence: 0
+            sequence: 0,
+            written: written.map { Int64($0.uptimeNanoseconds) }
         )
-        entry.written = written.map { Int64($0.uptimeNanoseconds) }
         self.keepSlow(entry, lane: lane)
     }
 

@@ -41,10 +41,10 @@ extension XMPPShardWork {
     }
 
     func rosterCame(_ place: Int, _ groups: XMPPGroups, _ answer: XMPPElement) {
-        let seat = groups.seat(place)
+        let membership = groups.membership(place)
         for member in 0..<groups.size { groups.contacts[place * groups.size + member] = 0 }
         for item in answer.child("query", XMPPNamespace.roster)?.elements ?? [] {
-            guard let contact = self.contact(item["jid"], groups, of: seat.group) else { continue }
+            guard let contact = self.contact(item["jid"], groups, of: membership.group) else { continue }
             groups.contacts[place * groups.size + contact] = Self.subscription(item)
         }
         groups.members[place].step = .subscribing
@@ -57,17 +57,17 @@ extension XMPPShardWork {
 
     /// The server has the client's presence: subscriptions with the members that came before are requested.
     func presenceIsKnown(_ place: Int, _ groups: XMPPGroups, now: NIODeadline) {
-        let seat = groups.seat(place)
+        let membership = groups.membership(place)
         groups.lastOrder += 1
         groups.members[place].order = groups.lastOrder
         groups.members[place].isKnown = true
-        for member in 0..<groups.size where member != seat.member {
-            let other = groups.place(group: seat.group, member: member)
+        for member in 0..<groups.size where member != membership.member {
+            let other = groups.place(group: membership.group, member: member)
             guard groups.members[other].order != 0, !self.isMutual(place, other, groups) else { continue }
             groups.members[place].waits += 1
             self.subscribe(place, groups, to: member)
             // An earlier run, or another program, may have left one direction of it.
-            self.subscribe(other, groups, to: seat.member)
+            self.subscribe(other, groups, to: membership.member)
         }
         self.countMutualContact(place, groups, now: now)
     }
@@ -80,7 +80,7 @@ extension XMPPShardWork {
     }
 
     private func bare(_ groups: XMPPGroups, _ place: Int, _ member: Int) -> String {
-        let other = groups.place(group: groups.seat(place).group, member: member)
+        let other = groups.place(group: groups.membership(place).group, member: member)
         return self.load.user(self.number(other)).bare
     }
 
@@ -89,8 +89,8 @@ extension XMPPShardWork {
         guard let address, let jid = try? JID(address), let place = groups.addresses[jid.bare.description] else {
             return nil
         }
-        let seat = groups.seat(Int(place))
-        return seat.group == group ? seat.member : nil
+        let membership = groups.membership(Int(place))
+        return membership.group == group ? membership.member : nil
     }
 
     private static func subscription(_ item: XMPPElement) -> UInt8 {
@@ -103,7 +103,7 @@ extension XMPPShardWork {
     }
 
     private func isMutual(_ place: Int, _ other: Int, _ groups: XMPPGroups) -> Bool {
-        let (one, two) = (groups.seat(place).member, groups.seat(other).member)
+        let (one, two) = (groups.membership(place).member, groups.membership(other).member)
         let both = groups.contacts[place * groups.size + two] & groups.contacts[other * groups.size + one]
         return both & Contact.both == Contact.both
     }
@@ -118,7 +118,7 @@ extension XMPPShardWork {
             return self.meter.add(ids.fresh)
         }
         self.meter.add(self.metrics.presences)
-        let group = groups.seat(place).group
+        let group = groups.membership(place).group
         switch type {
         case "subscribe":
             guard groups.members[place].hasRoster, let from = element.attribute("from"),
@@ -150,13 +150,13 @@ extension XMPPShardWork {
         let push = request.element()
         guard push["type"] == "set", connection.isFromOwnAccount(push) else { return false }
         connection.answer(push)
-        let seat = groups.seat(place)
+        let membership = groups.membership(place)
         for item in push.child("query", XMPPNamespace.roster)?.elements ?? [] {
-            guard groups.members[place].hasRoster, let member = self.contact(item["jid"], groups, of: seat.group)
+            guard groups.members[place].hasRoster, let member = self.contact(item["jid"], groups, of: membership.group)
             else {
                 continue
             }
-            let other = groups.place(group: seat.group, member: member)
+            let other = groups.place(group: membership.group, member: member)
             let wasMutual = self.isMutual(place, other, groups)
             let index = place * groups.size + member
             // §2.6.3: pushes come in the order of the changes. But where two contacts approve each other at the same
@@ -180,10 +180,10 @@ extension XMPPShardWork {
     func forgetContacts(_ place: Int, _ groups: XMPPGroups) {
         let order = groups.members[place].order
         guard order != 0 else { return }
-        let seat = groups.seat(place)
-        for member in 0..<groups.size where member != seat.member {
-            let other = groups.place(group: seat.group, member: member)
-            groups.contacts[other * groups.size + seat.member] &= Contact.both
+        let membership = groups.membership(place)
+        for member in 0..<groups.size where member != membership.member {
+            let other = groups.place(group: membership.group, member: member)
+            groups.contacts[other * groups.size + membership.member] &= Contact.both
             guard groups.members[other].order > order, !self.isMutual(place, other, groups) else { continue }
             self.countMutualContact(other, groups, now: self.context.now)
         }

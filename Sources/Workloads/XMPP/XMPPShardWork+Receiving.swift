@@ -1,6 +1,5 @@
 import Ledger
 import LoadEngine
-import LoopContext
 import Measurement
 package import NIOCore
 import XMPP
@@ -90,20 +89,23 @@ extension XMPPShardWork {
         let lane = self.slab.times.lane(.uptimeNanoseconds(UInt64(clamping: due)))
         self.deliveryEnd.lastArrival = Int64(now.uptimeNanoseconds)
         self.meter.record(ids.delivery, duration, lane: lane)
+        if let end = self.shard.drainEnded, now > end {
+            self.meter.count(.deliveryLate, ["stanza": self.load.stanza ?? "message"])
+        }
         let waited = Int64(XMPPBody.delay(of: header)) * 1_000
         self.meter.record(ids.duration, max(0, duration - waited), lane: lane)
         guard self.meter.isSlow(.arrival, duration) else { return }
         self.deliveryEnd.longest = max(self.deliveryEnd.longest, duration)
-        var entry = SlowEntry(
+        let entry = SlowEntry(
             .arrival,
             ids.delivery,
             duration: duration,
             due: due,
             sender: UInt32(truncatingIfNeeded: sender),
-            sequence: header.sequence
+            sequence: header.sequence,
+            written: due &+ waited,
+            receiver: self.number(place)
         )
-        entry.written = due &+ waited
-        entry.receiver = UInt32(truncatingIfNeeded: self.number(place))
         self.keepSlow(entry, lane: lane)
     }
 
@@ -115,16 +117,20 @@ extension XMPPShardWork {
         guard let operation = self.metrics.operation, self.load.stanza != nil else { return }
         self.meter.add(operation.refused)
         if self.groups == nil { self.addCredit(place) }
-        let number = element.withAttribute("id") { XMPPMessageWriter.number(ofID: $0) }
-        guard case .some(.some(let number)) = number else { return }
-        let next = self.clients[place].sequence
-        // The id holds the lower half of the sequence number.
-        var sequence = next & ~0xFFFF_FFFF | UInt64(number)
-        if sequence >= next { sequence = sequence &- 0x1_0000_0000 }
-        guard sequence < next, !self.clients[place].unknown.contains(sequence) else { return }
+        guard let sequence = self.sequence(place, of: element) else { return }
+        guard !self.clients[place].unknown.contains(sequence) else { return }
         self.clients[place].unknown.insert(sequence)
         if let groups = self.groups { return self.refused(place, groups, sequence) }
         self.received.expected -= 1
+    }
+
+    /// The sequence number of a stanza that came back, of which the id holds the lower half; `nil` for any other id.
+    func sequence(_ place: Int, of element: borrowing ElementView) -> UInt64? {
+        let number = element.withAttribute("id") { XMPPMessageWriter.number(ofID: $0) }
+        guard case .some(.some(let number)) = number else { return nil }
+        let last = self.clients[place].sequence &- 1
+        let sequence = last &- UInt64(UInt32(truncatingIfNeeded: last) &- number)
+        return sequence <= last && last != .max ? sequence : nil
     }
 
     /// Counts an error by its condition (RFC 6120 §8.3.3).

@@ -1,6 +1,4 @@
-import LoadEngine
 import LoopContext
-import Measurement
 import NIOCore
 import XMPP
 import XMPPCodec
@@ -8,11 +6,11 @@ import XMPPCodec
 // Rooms (XEP-0045): one occupant opens each, and the others follow.
 extension XMPPShardWork {
     func room(of place: Int) -> String {
-        self.groups.map { self.load.room($0.number(ofGroup: $0.seat(place).group)) } ?? ""
+        self.groups.map { self.load.room($0.number(ofGroup: $0.membership(place).group)) } ?? ""
     }
 
     func enterRoom(_ place: Int, _ groups: XMPPGroups) {
-        let group = groups.seat(place).group
+        let group = groups.membership(place).group
         if groups.groups[group].isOpen { return self.askForRoom(place, groups) }
         // A new room is locked until its first occupant has configured it (§10.1.2), so no other client can enter
         // before.
@@ -124,7 +122,7 @@ extension XMPPShardWork {
 
     /// The client is in, and the room is open to all.
     func roomOpens(_ place: Int, _ groups: XMPPGroups, now: NIODeadline) {
-        let group = groups.seat(place).group
+        let group = groups.membership(place).group
         groups.groups[group].isOpen = true
         if groups.groups[group].opener == Int32(place) { groups.groups[group].opener = -1 }
         self.markWithin(place, groups, now: now)

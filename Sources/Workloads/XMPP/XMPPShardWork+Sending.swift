@@ -40,7 +40,8 @@ extension XMPPShardWork {
     }
 
     package func beginWrite(_ place: Int, _ batch: OperationBatch, first: UInt64, began: NIODeadline) -> Int {
-        self.writer.pointee.begin(place, number: self.number(place), message: first, now: self.time(began))
+        batch.forEach { _, due in self.noteUnacknowledged(place, due: due, at: began) }
+        return self.writer.pointee.begin(place, number: self.number(place), message: first, now: self.time(began))
     }
 
     /// A WebSocket carries each message in a frame of its own.
@@ -71,7 +72,7 @@ extension XMPPShardWork {
         self.deliveryEnd.lastPublish = Int64(began.uptimeNanoseconds)
         self.received.expected += self.groups.map { self.beginFlights(place, $0, first, count) } ?? Int64(count)
         if !self.load.isOpenLoop { self.clients[place].own.credit -= Int32(count) }
-        self.noteUnacknowledged(place, count: count, at: began)
+        self.clients[place].own.counted = self.streams[place].stanzasSent
     }
 
     private static func microseconds(_ time: TimeAmount) -> UInt32 { UInt32(clamping: time.nanoseconds / 1_000) }
@@ -81,6 +82,7 @@ extension XMPPShardWork {
     /// A closing tag confirms everything sent before it (RFC 6120 §4.4), and stream management knows the server's
     /// count.
     package func settleSent(_ place: Int, isConfirmed: Bool) {
+        if !isConfirmed { self.settleUnacknowledged(place) }
         guard self.load.stanza != nil, let operation = self.metrics.operation else { return }
         let first = self.clients[place].connectionFirst
         let last = self.clients[place].sequence
@@ -147,14 +149,41 @@ extension XMPPShardWork {
         self.clients[place].own.counted = sent
         // The count has decreased: stream management is off, or begins anew.
         guard own > 0, own < 1 << 31 else { return }
-        self.clients[place].own.writes.append(Write(at: self.context.now, count: Int32(clamping: own), isOwn: true))
+        self.clients[place].own.writes.append(
+            Write(due: self.context.now, at: self.context.now, count: Int32(clamping: own), isOwn: true)
+        )
     }
 
-    /// Adds the load's stanzas after they have been appended.
-    func noteUnacknowledged(_ place: Int, count: Int, at began: NIODeadline) {
-        guard self.metrics.acknowledged != nil, count > 0 else { return }
-        self.clients[place].own.counted = self.streams[place].stanzasSent
-        self.clients[place].own.writes.append(Write(at: began, count: Int32(count)))
+    /// Adds one of the load's stanzas, if the server counts them.
+    func noteUnacknowledged(_ place: Int, due: NIODeadline, at began: NIODeadline) {
+        guard self.metrics.acknowledged != nil, self.streams[place].isManaged else { return }
+        let last = self.clients[place].own.writes.count - 1
+        if last >= 0, self.clients[place].own.writes[last].joins(due: due, at: began) {
+            self.clients[place].own.writes[last].count += 1
+        } else {
+            self.clients[place].own.writes.append(Write(due: due, at: began, count: 1))
+        }
+    }
+
+    /// The connection has ended, and what the server has read of the rest is unknown.
+    private func settleUnacknowledged(_ place: Int) {
+        guard let ids = self.metrics.acknowledged else { return }
+        let writes = self.clients[place].own.writes
+        self.clients[place].own.writes = []
+        let isOwnEnd = self.isEndedByRun(place)
+        guard isOwnEnd || !self.isEndedByPlan(place) else { return }
+        let end: UnansweredEnd = isOwnEnd ? .outstanding : .failed
+        for write in writes where !write.isOwn {
+            let (lane, count) = (self.slab.times.lane(write.due), UInt64(write.count))
+            self.meter.recordUnanswered(
+                ids.response,
+                self.age(since: write.due, end),
+                count: count,
+                lane: lane,
+                as: end
+            )
+            self.meter.recordUnanswered(ids.service, self.age(since: write.at, end), count: count, lane: lane, as: end)
+        }
     }
 
     package func acknowledged(_ place: Int, count: Int, now: NIODeadline) {
@@ -168,12 +197,10 @@ extension XMPPShardWork {
             let write = self.clients[place].own.writes[done]
             let part = min(left, Int(write.count))
             if !write.isOwn {
-                self.meter.record(
-                    ids.duration,
-                    (now - write.at).nanoseconds,
-                    count: UInt64(part),
-                    lane: self.slab.times.lane(write.at)
-                )
+                let lane = self.slab.times.lane(write.due)
+                let count = UInt64(part)
+                self.meter.record(ids.response, (now - write.due).nanoseconds, count: count, lane: lane)
+                self.meter.record(ids.service, (now - write.at).nanoseconds, count: count, lane: lane)
                 known += part
             }
             left -= part
@@ -211,9 +238,9 @@ extension XMPPShardWork {
     }
 
     private func checkAlone(_ place: Int, _ groups: XMPPGroups) {
-        let seat = groups.seat(place)
+        let membership = groups.membership(place)
         let nobodyComes = (0..<groups.size).allSatisfy { member in
-            let other = groups.place(group: seat.group, member: member)
+            let other = groups.place(group: membership.group, member: member)
             return other == place || self.clients[other].stage == .idle && self.clients[other].attempts == .max
         }
         guard nobodyComes else { return }

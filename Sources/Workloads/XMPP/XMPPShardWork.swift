@@ -3,14 +3,12 @@ package import LoadEngine
 package import LoopContext
 import Measurement
 package import NIOCore
-import SASL
 package import Transport
 package import XMPP
 import XMPPCodec
 
 /// State that only XMPP clients have.
 package struct XMPPClientState {
-    /// State of a STARTTLS handshake.
     enum Handshake: UInt8 {
         case none
         case underWay
@@ -18,15 +16,19 @@ package struct XMPPClientState {
         case lost
     }
 
-    /// Stanzas of one write.
+    /// Stanzas of one write that were due at once.
     struct Write {
+        var due: NIODeadline
         var at: NIODeadline
         var count: Int32
         /// Answers of the stream itself, which are acknowledged as well.
         var isOwn = false
+
+        func joins(due: NIODeadline, at began: NIODeadline) -> Bool {
+            !self.isOwn && self.due == due && self.at == began && self.count < .max
+        }
     }
 
-    /// A ping in flight.
     struct Ping {
         var due: NIODeadline
         var written: NIODeadline
@@ -37,12 +39,12 @@ package struct XMPPClientState {
     var tls = Handshake.none
     /// The server answered the end of its stream, behind everything that it had for the client (RFC 6120 §4.4).
     var isProved = false
-    /// In closed loop, messages that the client may send: one for each arrival.
+    /// Messages that the client may send in closed loop: one for each arrival.
     var credit: Int32 = 0
     /// Number of pings in flight, and a slot for each; slots are allocated on demand and reused.
     var pings: Int32 = 0
     var slots: [Ping] = []
-    /// With stream management: unacknowledged writes, and the stream's count up to which they reach.
+    /// Unacknowledged writes under stream management, and the stream's count up to which they reach.
     var writes: [Write] = []
     var counted: UInt32 = 0
     /// Acknowledged messages of this connection.
@@ -70,34 +72,29 @@ package final class XMPPShardWork: ClientLife, XMPPConnectionObserver {
     /// The name that the server's certificate must have, if the settings have none.
     let identity: Target
     let server: JID?
-    /// For clients that register or remove their account.
+    /// The state of clients that register or remove their account.
     var accounts: [Account] = []
     let pingHead: [UInt8]
     let streams: UnsafeMutablePointer<XMPPStream>
     // Pointers, since exclusivity checks of a class's property cost as much as a message.
     let writer: UnsafeMutablePointer<XMPPMessageWriter>
     let ledger: UnsafeMutablePointer<SubscriberLedger>
-    /// By character; decodes the headers of the ledger.
+    /// The six bits of each character, which decode the headers of the ledger.
     let base64: UnsafeMutablePointer<UInt8>
     /// Shared memory for stanzas that are split over reads.
     let readerMemory = XMPPReaderMemory()
-    /// Only for rooms and circles of contacts.
+    /// The state of rooms and circles of contacts.
     let groups: XMPPGroups?
     /// Messages per write at most, given their size.
     let largestBatch: Int
     var books = MessageBook()
-    /// By place.
+    /// The rare facts about messages, by place.
     package var exceptions: [Int: PublishExceptions] = [:]
     var received = DeliveryBalance()
     var deliveryEnd = DeliveryEnd()
 
-    package init(
-        _ load: XMPPLoad,
-        metrics: XMPPMetrics,
-        shard: Shard<XMPPShardWork>,
-        connector: any ClientConnector,
-        tls: TLSLayer? = nil
-    ) {
+    package init(_ workload: XMPPWorkload, shard: Shard<XMPPShardWork>, connector: any ClientConnector) {
+        let (load, metrics) = (workload.load, workload.metrics)
         self.load = load
         self.metrics = metrics
         self.context = shard.context
@@ -110,16 +107,14 @@ package final class XMPPShardWork: ClientLife, XMPPConnectionObserver {
             decoding: .xmpp(load.streamOptions.framing),
             now: shard.context.now
         ) { _ in XMPPClientState(credit: Int32(clamping: load.window)) }
-        self.tls = tls
+        self.tls = workload.tls.map { TLSLayer($0, loop: shard.context, preamble: .xmpp(domain: load.domain)) }
         self.identity = Target(host: load.domain, port: 5_222)
         self.server = try? JID(load.domain)
         self.pingHead = Self.pingHead(to: load.domain, isAlone: load.layers.contains(.webSocket))
         let count = places.count
         self.streams = .allocate(capacity: max(1, count))
-        self.writer = .allocate(capacity: 1)
-        self.writer.initialize(to: XMPPMessageWriter(load))
-        self.ledger = .allocate(capacity: 1)
-        self.ledger.initialize(to: SubscriberLedger(publishers: UInt32(load.clients)))
+        self.writer = .make(XMPPMessageWriter(load))
+        self.ledger = .make(SubscriberLedger(publishers: UInt32(load.clients)))
         self.base64 = XMPPBody.makeDecodingTable()
         self.groups = load.hasGroups ? XMPPGroups(load, places: places) : nil
         if load.work.isOfAccounts { self.accounts = Array(repeating: Account(), count: count) }
@@ -133,12 +128,9 @@ package final class XMPPShardWork: ClientLife, XMPPConnectionObserver {
     }
 
     deinit {
-        self.streams.deinitialize(count: self.slab.clients.count)
-        self.streams.deallocate()
-        self.writer.deinitialize(count: 1)
-        self.writer.deallocate()
-        self.ledger.deinitialize(count: 1)
-        self.ledger.deallocate()
+        self.streams.destroy(self.slab.clients.count)
+        self.writer.destroy()
+        self.ledger.destroy()
         self.base64.deallocate()
     }
 

@@ -3,7 +3,6 @@ package import LoadEngine
 package import Measurement
 package import RunResult
 import NIOCore
-import Report
 package import Transport
 
 /// The results of one loop of XMPP clients at the end of a run.
@@ -13,14 +12,14 @@ package struct XMPPResult: Sendable {
     package var book: MessageBook
     /// How the deliveries of the loop's clients ended, by the monotonic clock.
     package var end: DeliveryEnd
-    /// By number in the run.
+    /// The clients' tallies, by number in the run.
     package var tallies: [(number: Int, tally: ClientTally)]
     package var groups: Groups?
 
     /// Additional results of rooms and circles of contacts.
     package struct Groups: Sendable {
         package var ledger: LedgerExport
-        /// By ledger ids, the messages sent while a client was not in its group.
+        /// The messages sent while a client was not in its group, by ledger ids.
         package var missed: [UInt32: [UInt32: SequenceRanges]] = [:]
         package var unfinished: UInt64 = 0
 
@@ -28,15 +27,14 @@ package struct XMPPResult: Sendable {
     }
 
     var ledgers: [LedgerExport] { [self.groups?.ledger ?? self.ledger] }
-    /// For a run that registers or removes accounts.
+    /// The accounts of a run that registers or removes them.
     package var accounts: [AccountResult] = []
 }
 
-/// The XMPP clients of a run.
 package struct XMPPWorkload: Workload {
     package let load: XMPPLoad
     package let metrics: XMPPMetrics
-    private let tls: TLSContext?
+    let tls: TLSContext?
 
     /// - Parameters:
     ///   - load: the clients' settings.
@@ -51,7 +49,7 @@ package struct XMPPWorkload: Workload {
     package var protocolName: String { "xmpp" }
     package var catalog: MetricCatalog { self.metrics.catalog }
     package var known: MetricCatalog { self.metrics.known(for: self.load) }
-    package var answerMetric: String { self.isAnswered ? "iq_duration" : "sm_ack_duration" }
+    package var answerMetric: MetricDefinition { self.isAnswered ? .iq : .smResponse }
     /// Whether each operation has an answer of its own.
     private var isAnswered: Bool { self.load.work == .ping || self.isOfAccounts }
     package var isOfAccounts: Bool { self.load.work.isOfAccounts }
@@ -80,10 +78,7 @@ package struct XMPPWorkload: Workload {
     }
 
     package func makeWork(on shard: Shard<XMPPShardWork>, connector: any ClientConnector) -> XMPPShardWork {
-        let tls = self.tls.map {
-            TLSLayer($0, loop: shard.context, preamble: .xmpp(domain: self.load.domain))
-        }
-        return XMPPShardWork(self.load, metrics: self.metrics, shard: shard, connector: connector, tls: tls)
+        XMPPShardWork(self, shard: shard, connector: connector)
     }
 
     package func prepare(_ shards: [ShardHandle<XMPPShardWork>], plan: LoadPlan) {}
@@ -161,29 +156,18 @@ package struct XMPPWorkload: Workload {
         _ row: Reconciliation.Row?
     ) -> Books {
         var books = Books(stanza: stanza)
-        books.fill(record, "stanza", ["stanza": stanza])
+        books.fill(record)
         books.fill(row)
-        books.confirmed = record.count("stanza_confirmed", ["stanza": stanza])
-        let unconfirmed = results.reduce(0) { $0 + $1.book.unconfirmed }
-        let broken = results.reduce(0) { $0 + $1.book.broken }
-        let excused = results.reduce(0) { $0 + $1.book.excused }
-        books.unconfirmed = unconfirmed
-        books.failed = broken
-        books.excused = excused
-        books.outstanding = books.notSent.map { $0 + unconfirmed - broken - excused }
+        books.confirmed = record.count(.stanzaConfirmed, ["stanza": stanza])
+        books.fill(results.map(\.book), areAnswered: false)
         return books
     }
 
     private func requestBooks(_ results: [XMPPResult], _ record: RunRecord) -> Books {
         var books = Books(stanza: "iq")
-        books.fill(record, "stanza", ["stanza": "iq"])
-        books.acked = record.count("stanza_answered", ["stanza": "iq"])
-        let inFlight = results.reduce(0) { $0 + $1.book.inFlight }
-        books.inFlight = inFlight
-        books.outstanding = books.notSent.map { $0 + inFlight }
-        books.excused = results.reduce(0) { $0 + $1.book.excused }
-        books.timedOut = results.reduce(0) { $0 + $1.book.timedOut }
-        books.failed = results.reduce(0) { $0 + $1.book.failed }
+        books.fill(record)
+        books.acked = record.count(.stanzaAnswered, ["stanza": "iq"])
+        books.fill(results.map(\.book), areAnswered: true)
         return books
     }
 

@@ -3,7 +3,6 @@ import NIOCore
 
 // Stanzas to send, requests, and the callers that wait for them.
 extension XMPPClientCore {
-    /// A call of `send` that waits.
     struct WaitingSend {
         let stanza: XMPPElement
         let progress: XMPPSendProgress
@@ -11,10 +10,7 @@ extension XMPPClientCore {
     }
 
     func send(_ stanza: XMPPElement, until progress: XMPPSendProgress, _ waiter: XMPPClientWaiter<Void>) {
-        guard let connection = self.connection, connection.takesStanzas else {
-            waiter.complete(.failure(.notConnected))
-            return
-        }
+        guard let connection = self.connection, connection.takesStanzas else { return waiter.fail(.notConnected) }
         let send = WaitingSend(stanza: stanza, progress: progress, waiter: waiter)
         // Each waiting send has a task of its own, which limits their number.
         guard self.sends.isEmpty, connection.isWritable else { return self.sends.append(send) }
@@ -33,15 +29,11 @@ extension XMPPClientCore {
                 if outcome != .sent { waiter.complete(Self.outcome(outcome)) }
             case .acknowledged:
                 guard send.stanza.namespace == XMPPNamespace.client else {
-                    waiter.complete(.failure(.invalid("only stanzas are acknowledged (XEP-0198 §4)")))
-                    return
+                    return waiter.fail(.invalid("only stanzas are acknowledged (XEP-0198 §4)"))
                 }
                 guard connection.stream.pointee.facts.contains(.managed), connection.stream.pointee.management != nil
                 else {
-                    waiter.complete(
-                        .failure(.invalid("the server acknowledges no stanzas: it has no stream management"))
-                    )
-                    return
+                    return waiter.fail(.invalid("the server acknowledges no stanzas: it has no stream management"))
                 }
                 let outcome = try connection.offer(send.stanza)
                 guard outcome == .sent else {
@@ -58,7 +50,7 @@ extension XMPPClientCore {
                 connection.requestAcknowledgement()
             }
         } catch {
-            waiter.complete(.failure(.invalid(error.description)))
+            waiter.fail(.invalid(error.description))
         }
     }
 
@@ -78,7 +70,7 @@ extension XMPPClientCore {
     func failSends(_ error: XMPPClientError) {
         let sends = self.sends
         self.sends = []
-        for send in sends { send.waiter.complete(.failure(error)) }
+        for send in sends { send.waiter.fail(error) }
     }
 
     // MARK: Acknowledgements
@@ -102,28 +94,21 @@ extension XMPPClientCore {
     func failUnacknowledged(_ error: XMPPClientError) {
         let waiting = self.unacknowledged
         self.unacknowledged = []
-        for (_, waiter) in waiting { waiter.complete(.failure(error)) }
+        for (_, waiter) in waiting { waiter.fail(error) }
     }
 
     func request(_ iq: XMPPElement, _ waiter: XMPPClientWaiter<XMPPElement>) {
         guard iq.isRequest else {
-            waiter.complete(.failure(.invalid("a request is an iq of type get or set in jabber:client")))
-            return
+            return waiter.fail(.invalid("a request is an iq of type get or set in jabber:client"))
         }
-        guard let connection = self.connection else {
-            waiter.complete(.failure(.notConnected))
-            return
-        }
+        guard let connection = self.connection else { return waiter.fail(.notConnected) }
         connection.request(iq) {
             waiter.complete($0.mapError { XMPPClientError($0) })
         }
     }
 
     func ping(_ jid: JID?, _ waiter: XMPPClientWaiter<Duration>) {
-        guard let connection = self.connection else {
-            waiter.complete(.failure(.notConnected))
-            return
-        }
+        guard let connection = self.connection else { return waiter.fail(.notConnected) }
         PingHandler.ping(jid, in: XMPPModuleContext(connection)) { result in
             waiter.complete(result.map { .nanoseconds($0.nanoseconds) }.mapError { XMPPClientError($0) })
         }

@@ -10,7 +10,7 @@ final class XMPPClientCore: LoopTenant {
     let inbox: XMPPInbox<XMPPElement>
     private let states: Broadcast<XMPPClientState>
     private let log: XMPPClientLog
-    /// In the order of the client's modules; the client's own are the last.
+    /// The handlers in the order of the client's modules; the client's own are the last.
     private let handlers: [(module: ObjectIdentifier?, handler: any XMPPHandler)]
     private var index = -1
     private var timer: TimerID?
@@ -33,7 +33,7 @@ final class XMPPClientCore: LoopTenant {
     private var connecting: [XMPPClientWaiter<JID>]?
     /// The attempt is one of ``reconnect``, which goes on without callers.
     private var isReconnecting = false
-    /// With the client's ``XMPPReconnect``.
+    /// The handler of the client's ``XMPPReconnect``.
     private let reconnect: ReconnectHandler?
     private var reconnectTime = NIODeadline.distantFuture
     private var disconnectWaiters: [XMPPClientWaiter<Void>] = []
@@ -85,14 +85,11 @@ final class XMPPClientCore: LoopTenant {
             self.connecting?.append(waiter)
             return
         }
-        guard self.connecting == nil, self.connection == nil else {
-            waiter.complete(.failure(.alreadyConnected))
-            return
-        }
+        guard self.connecting == nil, self.connection == nil else { return waiter.fail(.alreadyConnected) }
         do throws(XMPPClientError) {
             try self.prepare()
         } catch {
-            waiter.complete(.failure(error))
+            waiter.fail(error)
             return
         }
         self.begin([waiter])
@@ -250,7 +247,7 @@ final class XMPPClientCore: LoopTenant {
         self.connecting = nil
         self.planReconnect(end, retry)
         self.change(to: .closed(end))
-        for waiter in waiters { waiter.complete(.failure(error)) }
+        for waiter in waiters { waiter.fail(error) }
         self.tellGone()
     }
 
@@ -357,7 +354,7 @@ final class XMPPClientCore: LoopTenant {
         self.connection == nil && !self.unacknowledged.isEmpty ? self.stream?.pointee.resumptionDeadline : nil
     }
 
-    /// Without a connection: the time of the next reconnect, and of calls that wait for a resumption.
+    /// Watches, without a connection, the time of the next reconnect, and of calls that wait for a resumption.
     private func watchTime() {
         var deadline = min(self.reconnectTime, self.sessionEnd ?? .distantFuture)
         // A connection that has started has the stream's time in its hands.

@@ -95,23 +95,17 @@ final class XMPPClientHandle: Sendable {
                 self.eventLoop.execute {
                     // A cancellation may have come first.
                     guard !waiter.isDone else { return }
-                    guard let core = self.core() else {
-                        waiter.complete(.failure(.notConnected))
-                        return
-                    }
+                    guard let core = self.core() else { return waiter.fail(.notConnected) }
                     core.context.refresh()
                     start(core, waiter)
                 }
             }
         } onCancel: {
-            guard let cancelled else {
-                waiter.complete(.failure(.cancelled))
-                return
-            }
+            guard let cancelled else { return waiter.fail(.cancelled) }
             // Requests in flight are cancelled before the task continues, because the task may send them again.
             self.eventLoop.execute {
                 if case .used(let core) = self.place.value { cancelled(core, waiter) }
-                waiter.complete(.failure(.cancelled))
+                waiter.fail(.cancelled)
             }
         }
         return try outcome.get()

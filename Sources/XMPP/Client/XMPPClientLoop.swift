@@ -30,7 +30,7 @@ final class XMPPClientLoop {
 
     /// SCRAM's derived keys.
     let keys = SCRAMKeyCache()
-    /// For what reads cut.
+    /// The memory for elements that reads cut.
     let memory = XMPPReaderMemory()
     private var tls: [TLSKey: TLSLayer] = [:]
     private var dns: [[String]: DNSClient] = [:]

@@ -1,8 +1,8 @@
 /// The state of a client between its creation and its end.
 public enum XMPPClientState: Hashable, Sendable {
-    /// Never connected so far.
+    /// The client has never connected so far.
     case created
-    /// From `connect` until stanzas may be sent.
+    /// The time from `connect` until stanzas may be sent.
     case connecting
     /// Stanzas may be sent.
     case connected(XMPPSession)

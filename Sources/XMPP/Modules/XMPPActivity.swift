@@ -1,5 +1,3 @@
-import LoopContext
-
 /// Tells the server whether the client is in use, so that the server can delay less urgent stanzas.
 ///
 /// Nothing is sent to a server that does not offer it. The state is sent again on each new stream.
@@ -8,9 +6,9 @@ import LoopContext
 public final class XMPPActivity: XMPPModule {
     /// Whether the client is in use.
     public enum State: String, Hashable, Sendable, CaseIterable {
-        /// In use; every stream begins so.
+        /// The client is in use; every stream begins so.
         case active
-        /// Not in use, such as an app in the background.
+        /// The client is not in use, such as an app in the background.
         case inactive
     }
 

@@ -1,4 +1,3 @@
-import NIOCore
 public import XMPPCodec
 
 /// The archive of messages that a server or a room keeps.
@@ -54,7 +53,7 @@ public final class XMPPArchive: XMPPModule {
 
     /// A part of the answer to a query.
     public struct Page: Hashable, Sendable {
-        /// From the oldest to the newest.
+        /// The messages from the oldest to the newest.
         public internal(set) var messages: [Message] = []
         /// Whether no further page follows in the direction of the query.
         public internal(set) var isComplete = false
@@ -78,7 +77,7 @@ public final class XMPPArchive: XMPPModule {
             case roster
         }
 
-        /// For addresses in neither list.
+        /// The rule for addresses in neither list.
         public var `default`: Default
         /// Addresses whose messages are kept.
         public var always: [JID]

@@ -43,16 +43,12 @@ public final class XMPPBookmarks: XMPPModule {
             guard item.name == "item", let room = item.bookmarkedRoom,
                 let conference = item.child("conference", XMPPNamespace.bookmarks)
             else { return nil }
-            let text = { (name: String) -> String? in
-                let text = conference.child(name, XMPPNamespace.bookmarks)?.text
-                return text?.isEmpty ?? true ? nil : text
-            }
             self.init(
                 room,
                 name: conference["name"],
                 joins: conference["autojoin"] == "true" || conference["autojoin"] == "1",
-                nick: text("nick"),
-                password: text("password"),
+                nick: conference.nonEmptyText(of: "nick"),
+                password: conference.nonEmptyText(of: "password"),
                 extensions: conference.child("extensions", XMPPNamespace.bookmarks)?.elements ?? []
             )
         }
@@ -64,10 +60,8 @@ public final class XMPPBookmarks: XMPPModule {
                 namespace: namespace,
                 attributes: ["name": self.name, "autojoin": self.joins ? "true" : nil]
             )
-            if let nick = self.nick { element.add(XMPPElement("nick", namespace: namespace, text: nick)) }
-            if let password = self.password {
-                element.add(XMPPElement("password", namespace: namespace, text: password))
-            }
+            element.add("nick", text: self.nick)
+            element.add("password", text: self.password)
             if !self.extensions.isEmpty {
                 let nodes = self.extensions.map { XMPPElement.Node.element($0) }
                 element.add(XMPPElement("extensions", namespace: namespace, children: nodes))
@@ -167,7 +161,10 @@ public final class XMPPBookmarks: XMPPModule {
 
     // MARK: Stanzas
 
-    package static let itemsRequest = XMPPElement.iq("get", pubsub(element("items")))
+    /// The account's own node.
+    private static let node = XMPPPubSub.Node(XMPPNamespace.bookmarks)
+
+    package static let itemsRequest = PubSubHandler.items(of: node)
 
     package static func bookmarks(in answer: XMPPElement) -> [Bookmark] {
         let items = answer.child("pubsub", XMPPNamespace.pubsub)?.child("items", XMPPNamespace.pubsub)
@@ -177,71 +174,70 @@ public final class XMPPBookmarks: XMPPModule {
 
     /// `isBasic`: with the options alone that every server knows.
     package static func publication(of bookmark: Bookmark, isBasic: Bool = false) -> XMPPElement {
-        var item = XMPPElement(
-            "item",
-            namespace: XMPPNamespace.pubsub,
-            attributes: ["id": bookmark.room.bare.description]
-        )
-        item.add(bookmark.conference)
-        var publish = self.element("publish")
-        publish.add(item)
-        var options = XMPPElement("publish-options", namespace: XMPPNamespace.pubsub)
-        options.add(self.form("publish-options", isBasic: isBasic))
-        return .iq("set", self.pubsub(publish, options))
+        let options = self.options(isBasic: isBasic)
+        return PubSubHandler.publish(bookmark.conference, id: bookmark.room.bare.description, to: self.node, options)
     }
 
     /// Configures a node that is there.
-    package static let configuration: XMPPElement = {
-        var configure = XMPPElement(
-            "configure",
-            namespace: XMPPNamespace.pubsubOwner,
-            attributes: ["node": XMPPNamespace.bookmarks]
-        )
-        configure.add(form("node_config"))
-        return .iq("set", XMPPElement("pubsub", namespace: XMPPNamespace.pubsubOwner, children: [.element(configure)]))
-    }()
+    package static let configuration = PubSubHandler.owner(
+        "set",
+        "configure",
+        node,
+        [PubSubHandler.configuration(options()).element]
+    )
 
     /// Makes the node.
-    package static let creation: XMPPElement = {
-        var configure = XMPPElement("configure", namespace: XMPPNamespace.pubsub)
-        configure.add(form("node_config"))
-        return .iq("set", pubsub(element("create"), configure))
-    }()
+    package static let creation = PubSubHandler.create(node.name, at: nil, options())
 
     package static func retraction(of room: JID) -> XMPPElement {
-        var retract = self.element("retract")
-        retract["notify"] = "true"
-        retract.add(
-            XMPPElement("item", namespace: XMPPNamespace.pubsub, attributes: ["id": room.bare.description])
-        )
-        return .iq("set", self.pubsub(retract))
+        PubSubHandler.retract(room.bare.description, from: self.node, notifies: true)
     }
 
     /// XEP-0402 §4.1.
-    private static func form(_ type: String, isBasic: Bool = false) -> XMPPElement {
-        XMPPDataForm.submit(
-            "\(XMPPNamespace.pubsub)#\(type)",
-            [
-                "pubsub#persist_items": "true", "pubsub#access_model": "whitelist",
-                "pubsub#max_items": isBasic ? nil : "max",
-                "pubsub#send_last_published_item": isBasic ? nil : "never",
-            ]
-        ).element
-    }
-
-    private static func element(_ name: String) -> XMPPElement {
-        XMPPElement(name, namespace: XMPPNamespace.pubsub, attributes: ["node": XMPPNamespace.bookmarks])
-    }
-
-    private static func pubsub(_ elements: XMPPElement...) -> XMPPElement {
-        XMPPElement("pubsub", namespace: XMPPNamespace.pubsub, children: elements.map { .element($0) })
+    private static func options(isBasic: Bool = false) -> KeyValuePairs<String, String?> {
+        [
+            "pubsub#persist_items": "true", "pubsub#access_model": "whitelist",
+            "pubsub#max_items": isBasic ? nil : "max",
+            "pubsub#send_last_published_item": isBasic ? nil : "never",
+        ]
     }
 }
 
 extension XMPPElement {
     /// The room that the id of an item names.
     var bookmarkedRoom: JID? {
-        guard let room = self["id"].flatMap({ try? JID(received: $0) }), room.isBare else { return nil }
+        guard let room = self.jid("id"), room.isBare else { return nil }
         return room
+    }
+}
+
+/// Reads the notifications of changed bookmarks.
+///
+/// Spec: XEP-0402 §3.
+package final class BookmarksHandler: XMPPHandler {
+    private let told: (XMPPBookmarks.Event) -> Void
+
+    package init(_ told: @escaping (XMPPBookmarks.Event) -> Void = { _ in }) { self.told = told }
+
+    package func handle(_ stanza: XMPPElement, in context: XMPPModuleContext) -> Bool {
+        guard stanza.name == "message", stanza["type"] != "error",
+            let event = stanza.child("event", XMPPNamespace.pubsubEvent)?.elements.first,
+            event["node"] == XMPPNamespace.bookmarks
+        else { return false }
+        // Others could lure the client into rooms of theirs (§7).
+        guard context.isFromOwnAccount(stanza) else { return false }
+        switch event.name {
+        case "purge", "delete": self.told(.cleared)
+        case "items":
+            for item in event.elements {
+                if item.name == "retract" {
+                    if let room = item.bookmarkedRoom { self.told(.removed(room)) }
+                } else if let bookmark = XMPPBookmarks.Bookmark(item) {
+                    self.told(.changed(bookmark))
+                }
+            }
+        default: break
+        }
+        return true
     }
 }

@@ -24,7 +24,7 @@ public struct XMPPDataForm: Hashable, Sendable {
             case boolean
             /// Text for people that is not filled in.
             case fixed
-            /// Not shown to people, and returned as it is.
+            /// A value that is not shown to people, and returned as it is.
             case hidden
             /// Any number of addresses.
             case jidMulti = "jid-multi"
@@ -62,7 +62,7 @@ public struct XMPPDataForm: Hashable, Sendable {
         public var kind: Kind?
         /// For people.
         public var label: String?
-        /// For people, longer.
+        /// Instructions for people about the field.
         public var explanation: String?
         /// Whether a form without a value here is refused.
         public var isRequired: Bool
@@ -107,9 +107,9 @@ public struct XMPPDataForm: Hashable, Sendable {
     public var kind: Kind
     /// For people.
     public var title: String?
-    /// For people, a text each.
+    /// Instructions for people, a text each.
     public var instructions: [String]
-    /// In their order.
+    /// The fields in their order.
     public var fields: [Field]
 
     /// A form with these fields.
@@ -178,10 +178,8 @@ public struct XMPPDataForm: Hashable, Sendable {
     /// `<x xmlns='jabber:x:data'/>`.
     public var element: XMPPElement {
         var x = XMPPElement("x", namespace: XMPPNamespace.dataForms, attributes: ["type": self.kind.rawValue])
-        if let title = self.title { x.add(XMPPElement("title", namespace: XMPPNamespace.dataForms, text: title)) }
-        for text in self.instructions {
-            x.add(XMPPElement("instructions", namespace: XMPPNamespace.dataForms, text: text))
-        }
+        x.add("title", text: self.title)
+        for text in self.instructions { x.add("instructions", text: text) }
         for field in self.fields { x.add(field.element) }
         return x
     }
@@ -222,14 +220,12 @@ extension XMPPDataForm.Field {
             namespace: namespace,
             attributes: ["var": self.name, "type": self.kind?.rawValue, "label": self.label]
         )
-        if let explanation = self.explanation {
-            field.add(XMPPElement("desc", namespace: namespace, text: explanation))
-        }
+        field.add("desc", text: self.explanation)
         if self.isRequired { field.add(XMPPElement("required", namespace: namespace)) }
-        for value in self.values { field.add(XMPPElement("value", namespace: namespace, text: value)) }
+        for value in self.values { field.add("value", text: value) }
         for option in self.options {
             var element = XMPPElement("option", namespace: namespace, attributes: ["label": option.label])
-            element.add(XMPPElement("value", namespace: namespace, text: option.value))
+            element.add("value", text: option.value)
             field.add(element)
         }
         return field

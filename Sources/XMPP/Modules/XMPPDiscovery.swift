@@ -15,7 +15,7 @@ public final class XMPPDiscovery: XMPPModule {
         public var category: String
         /// The special kind.
         public var type: String
-        /// For people; empty for none.
+        /// The name that people see; empty for none.
         public var name: String
         /// The language of the name; empty for none.
         public var language: String
@@ -31,7 +31,7 @@ public final class XMPPDiscovery: XMPPModule {
 
     /// The identities and features of an entity.
     public struct Info: Hashable, Sendable {
-        /// At least one, unless the entity breaks the rules.
+        /// The identities: at least one, unless the entity breaks the rules.
         public var identities: [Identity]
         /// Namespaces of features.
         public var features: Set<String>
@@ -52,7 +52,7 @@ public final class XMPPDiscovery: XMPPModule {
         public let jid: JID
         /// Its node at the address.
         public let node: String?
-        /// For people.
+        /// The name that people see.
         public let name: String?
     }
 
@@ -104,9 +104,7 @@ public final class XMPPDiscovery: XMPPModule {
     public func items(of jid: JID, node: String? = nil) async throws(XMPPClientError) -> [Item] {
         let answer = try await self.link.request(DiscoveryHandler.question(XMPPNamespace.discoItems, of: jid, node))
         return (answer.child("query", XMPPNamespace.discoItems)?.elements ?? []).compactMap { element in
-            guard element.name == "item", let jid = element["jid"].flatMap({ try? JID(received: $0) }) else {
-                return nil
-            }
+            guard element.name == "item", let jid = element.jid("jid") else { return nil }
             return Item(jid: jid, node: element["node"], name: element["name"])
         }
     }
@@ -126,7 +124,7 @@ public final class XMPPDiscovery: XMPPModule {
 }
 
 extension XMPPDiscovery.Info {
-    /// Of an answer; `nil` is an answer without any content.
+    /// The information in an answer; `nil` is an answer without any content.
     init(_ query: XMPPElement?) {
         let elements = query?.elements ?? []
         self.init(

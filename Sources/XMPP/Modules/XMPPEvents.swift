@@ -24,7 +24,7 @@ public final class XMPPEvents<Event: Sendable>: Sendable {
     /// - Parameter size: the bytes that an event takes in memory, about, with all that it refers to.
     public init(size: @escaping @Sendable (Event) -> Int) { self.size = size }
 
-    /// For events that refer to nothing, so that all are of one size.
+    /// Makes the source of events that refer to nothing, so that all are of one size.
     public convenience init() where Event: BitwiseCopyable { self.init { _ in MemoryLayout<Event>.stride } }
 
     /// A new stream of all events from now on, for one reader.

@@ -27,3 +27,20 @@ public final class XMPPFilter: XMPPModule {
     /// Makes the handler.
     public func makeHandler() -> any XMPPHandler { FilterHandler(sent: self.sent, received: self.received) }
 }
+
+/// Two closures as filters.
+package final class FilterHandler: XMPPHandler {
+    private let sent: (XMPPElement) -> XMPPElement?
+    private let received: (XMPPElement) -> XMPPElement?
+
+    package init(sent: @escaping (XMPPElement) -> XMPPElement?, received: @escaping (XMPPElement) -> XMPPElement?) {
+        self.sent = sent
+        self.received = received
+    }
+
+    package func filterSent(_ stanza: XMPPElement, in context: XMPPModuleContext) -> XMPPElement? { self.sent(stanza) }
+
+    package func filterReceived(_ stanza: XMPPElement, in context: XMPPModuleContext) -> XMPPElement? {
+        self.received(stanza)
+    }
+}

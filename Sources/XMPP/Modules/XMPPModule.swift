@@ -3,6 +3,9 @@ public import NIOCore
 import Synchronization
 public import XMPPCodec
 
+/// Takes the result of a request.
+package typealias Answer<Value> = (Result<Value, XMPPRequestError>) -> Void
+
 /// A part of a client: an extension of XMPP with its own calls and events.
 ///
 /// A module is the Sendable face of a handler, which lives on the client's event loop. A module belongs to one client,
@@ -56,10 +59,7 @@ extension XMPPModule {
     ) async throws(XMPPClientError) -> Value {
         guard let client = self.link.client else { throw .notConnected }
         return try await client.perform { core, waiter in
-            guard let handler = core.handler(of: self) as? Handler else {
-                waiter.complete(.failure(.notConnected))
-                return
-            }
+            guard let handler = core.handler(of: self) as? Handler else { return waiter.fail(.notConnected) }
             waiter.complete(.success(body(handler)))
             core.connection?.watchDeadline()
         }
@@ -79,8 +79,7 @@ extension XMPPModule {
         guard let client = self.link.client else { throw .notConnected }
         return try await client.perform { core, waiter in
             guard let handler = core.handler(of: self) as? Handler, let connection = core.connection else {
-                waiter.complete(.failure(.notConnected))
-                return
+                return waiter.fail(.notConnected)
             }
             start(handler, XMPPModuleContext(connection)) { waiter.complete($0.mapError { XMPPClientError($0) }) }
             connection.watchDeadline()
@@ -194,13 +193,11 @@ extension XMPPConnection {
         self.needsExtras.handlers = handlers.isEmpty ? nil : XMPPHandlers(handlers, of: self)
     }
 
-    /// Answers a request with a result.
     package func answer(_ request: XMPPElement, with payload: XMPPElement? = nil) {
         self.stream.pointee.answer(request, with: payload, into: &self.out.pointee)
         self.flushUnlessReading()
     }
 
-    /// Answers a request with an error.
     package func refuse(_ request: XMPPElement, _ error: StanzaError) {
         self.stream.pointee.refuse(request, error, into: &self.out.pointee)
         self.flushUnlessReading()
@@ -218,6 +215,19 @@ extension XMPPConnection {
 }
 
 extension XMPPElement {
+    /// Adds an element of the same namespace that holds a text; without one nothing is added.
+    mutating func add(_ name: String, text: String?) {
+        if let text { self.add(XMPPElement(name, namespace: self.namespace, text: text)) }
+    }
+
+    /// The address in an attribute; `nil` if there is none that can be read.
+    func jid(_ attribute: String) -> JID? { self[attribute].flatMap { try? JID(received: $0) } }
+
+    /// The text of a child of the same namespace; `nil` if there is none.
+    func nonEmptyText(of name: String) -> String? {
+        self.child(name, self.namespace).flatMap { $0.text.isEmpty ? nil : $0.text }
+    }
+
     static func iq(_ type: String, to: JID? = nil, _ payload: XMPPElement) -> XMPPElement {
         XMPPElement(
             "iq",

@@ -25,7 +25,7 @@ public final class XMPPPresence: XMPPModule {
         public let jid: JID
         /// How available it is; `nil`: simply there.
         public let show: Show?
-        /// In words, in the first language that was given.
+        /// The status in words, in the first language that was given.
         public let status: String?
         /// The higher, the rather it gets messages to the bare address; negative: none of them.
         public let priority: Int8
@@ -35,9 +35,9 @@ public final class XMPPPresence: XMPPModule {
         init(_ jid: JID, _ presence: XMPPElement) {
             self.jid = jid
             // §4.7.2.1: an unknown value counts as none.
-            self.show = presence.child("show")?.text.trimmed.flatMap { Show(rawValue: $0) }
+            self.show = presence.child("show").flatMap { Show(rawValue: String($0.text.trimmed)) }
             self.status = presence.child("status")?.text
-            self.priority = presence.child("priority")?.text.trimmed.flatMap { Int8($0) } ?? 0
+            self.priority = presence.child("priority").flatMap { Int8($0.text.trimmed) } ?? 0
             self.delay = presence.child("delay", XMPPNamespace.delay)?["stamp"].flatMap { XMPPTimestamp($0) }
         }
 
@@ -240,11 +240,9 @@ public final class XMPPPresence: XMPPModule {
         priority: Int8 = 0
     ) -> XMPPElement {
         var presence = self.presence(nil, to: jid)
-        if let show { presence.add(XMPPElement("show", namespace: XMPPNamespace.client, text: show.rawValue)) }
-        if let status { presence.add(XMPPElement("status", namespace: XMPPNamespace.client, text: status)) }
-        if priority != 0 {
-            presence.add(XMPPElement("priority", namespace: XMPPNamespace.client, text: String(priority)))
-        }
+        presence.add("show", text: show?.rawValue)
+        presence.add("status", text: status)
+        presence.add("priority", text: priority == 0 ? nil : String(priority))
         return presence
     }
 
@@ -254,17 +252,17 @@ public final class XMPPPresence: XMPPModule {
             namespace: XMPPNamespace.client,
             attributes: ["type": type, "to": jid?.description]
         )
-        if let status { presence.add(XMPPElement("status", namespace: XMPPNamespace.client, text: status)) }
+        presence.add("status", text: status)
         return presence
     }
 }
 
 extension String {
-    /// Without white space at its ends, as for values between tags; `nil` if nothing is left.
-    fileprivate var trimmed: String? {
-        let isSpace = { (byte: UInt8) in byte == 32 || (9...13).contains(byte) }
+    /// The text without white space at its ends, as for values between tags.
+    var trimmed: Substring {
+        let isSpace: (UInt8) -> Bool = { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
         let front = self.utf8.drop(while: isSpace)
-        guard let last = front.lastIndex(where: { !isSpace($0) }) else { return nil }
-        return String(front[...last])
+        guard let last = front.lastIndex(where: { !isSpace($0) }) else { return "" }
+        return self[front.startIndex...last]
     }
 }

@@ -226,8 +226,7 @@ public final class XMPPPubSub: XMPPModule {
         let answer = try await self.link.request(PubSubHandler.owner("get", "affiliations", node))
         return (answer.child("pubsub", XMPPNamespace.pubsubOwner)?.child("affiliations")?.elements ?? [])
             .reduce(into: [:]) { all, element in
-                guard element.name == "affiliation", let jid = element["jid"].flatMap({ try? JID(received: $0) })
-                else { return }
+                guard element.name == "affiliation", let jid = element.jid("jid") else { return }
                 all[jid] = element["affiliation"].flatMap { Affiliation(rawValue: $0) }
             }
     }
@@ -311,7 +310,7 @@ extension XMPPPubSub.Item {
     init(_ element: XMPPElement) {
         self.init(
             id: element["id"],
-            publisher: element["publisher"].flatMap { try? JID(received: $0) },
+            publisher: element.jid("publisher"),
             payload: element.elements.first
         )
     }
@@ -319,9 +318,7 @@ extension XMPPPubSub.Item {
 
 extension XMPPPubSub.Subscription {
     init?(_ element: XMPPElement, node: String?) {
-        guard element.name == "subscription", let jid = element["jid"].flatMap({ try? JID(received: $0) }) else {
-            return nil
-        }
+        guard element.name == "subscription", let jid = element.jid("jid") else { return nil }
         self.init(
             node: element["node"] ?? node,
             jid: jid,

@@ -95,7 +95,7 @@ extension XMPPRooms {
         public let room: JID
         /// The inviter; the room vouches for it unless the invitation is direct.
         public let inviter: JID?
-        /// For people.
+        /// The reason in words for people.
         public let reason: String?
         /// The room's password.
         public let password: String?
@@ -140,9 +140,9 @@ extension XMPPRooms {
 
     /// Why an occupant is no longer in a room.
     public enum Departure: Hashable, Sendable {
-        /// By its own will.
+        /// The occupant left by its own will.
         case left
-        /// By a moderator (307).
+        /// A moderator removed the occupant (307).
         case kicked
         /// Is not allowed back (301).
         case banned
@@ -158,14 +158,14 @@ extension XMPPRooms {
 }
 
 extension XMPPRooms.Occupant {
-    /// Of an available presence.
+    /// The occupant that an available presence describes.
     init(_ nick: String, _ x: XMPPElement?) {
         let item = x?.child("item", XMPPNamespace.mucUser)
         self.nick = nick
         // §7.2.2: unknown values count as the least.
         self.affiliation = item?["affiliation"].flatMap { XMPPRooms.Affiliation(rawValue: $0) } ?? .none
         self.role = item?["role"].flatMap { XMPPRooms.Role(rawValue: $0) } ?? .none
-        self.jid = item?["jid"].flatMap { try? JID(received: $0) }
+        self.jid = item?.jid("jid")
     }
 
     fileprivate var estimatedSize: Int { 96 + self.nick.utf8.count + (self.jid?.estimatedSize ?? 0) }

@@ -1,5 +1,4 @@
 import DataEncodings
-import NIOCore
 public import XMPPCodec
 
 /// Rooms in which many talk.
@@ -256,7 +255,7 @@ public final class XMPPRooms: XMPPModule {
         let query = RoomsHandler.administration(["affiliation": affiliation.rawValue], reason: nil)
         let answer = try await self.link.request(.iq("get", to: room.bare, query))
         return (answer.child("query", XMPPNamespace.mucAdmin)?.elements ?? [])
-            .compactMap { $0.name == "item" ? $0["jid"].flatMap { try? JID(received: $0) } : nil }
+            .compactMap { $0.name == "item" ? $0.jid("jid") : nil }
     }
 
     private func administer(

@@ -50,9 +50,7 @@ public final class XMPPRoster: XMPPModule {
         }
 
         init?(_ element: XMPPElement) {
-            guard element.name == "item", let jid = element["jid"].flatMap({ try? JID(received: $0) }) else {
-                return nil
-            }
+            guard element.name == "item", let jid = element.jid("jid") else { return nil }
             self.jid = jid
             self.name = element["name"]
             // §2.1.2.5: an unknown value counts as none.

@@ -22,14 +22,10 @@ public final class XMPPSoftwareVersion: XMPPModule {
 
         init?(_ iq: XMPPElement) {
             guard let query = iq.child("query", XMPPNamespace.version) else { return nil }
-            let text = { (name: String) -> String? in
-                let text = query.child(name, XMPPNamespace.version)?.text
-                return text?.isEmpty ?? true ? nil : text
-            }
-            guard let name = text("name") else { return nil }
+            guard let name = query.nonEmptyText(of: "name") else { return nil }
             self.name = name
-            self.version = text("version")
-            self.os = text("os")
+            self.version = query.nonEmptyText(of: "version")
+            self.os = query.nonEmptyText(of: "os")
         }
     }
 
@@ -52,12 +48,30 @@ public final class XMPPSoftwareVersion: XMPPModule {
     /// - Returns: its answer, unverified.
     /// - Throws: as ``XMPPClient/request(_:)``, and ``XMPPClientError/invalid(_:)`` for an answer without a name.
     public func version(of jid: JID? = nil) async throws(XMPPClientError) -> Version {
-        let answer = try await self.link.request(Self.question(to: jid))
+        let question = XMPPElement("query", namespace: XMPPNamespace.version)
+        let answer = try await self.link.request(.iq("get", to: jid, question))
         guard let version = Version(answer) else { throw .invalid("the answer names no program") }
         return version
     }
+}
 
-    package static func question(to jid: JID?) -> XMPPElement {
-        .iq("get", to: jid, XMPPElement("query", namespace: XMPPNamespace.version))
+/// Answers requests for the name and version of this program.
+///
+/// Spec: XEP-0092 §3.
+package final class SoftwareVersionHandler: XMPPHandler {
+    private let own: XMPPSoftwareVersion.Version?
+
+    package init(_ own: XMPPSoftwareVersion.Version?) { self.own = own }
+
+    package func handle(_ stanza: XMPPElement, in context: XMPPModuleContext) -> Bool {
+        guard let own = self.own, stanza.name == "iq", stanza["type"] == "get",
+            stanza.child("query", XMPPNamespace.version) != nil
+        else { return false }
+        var query = XMPPElement("query", namespace: XMPPNamespace.version)
+        query.add("name", text: own.name)
+        query.add("version", text: own.version)
+        query.add("os", text: own.os)
+        context.answer(stanza, with: query)
+        return true
     }
 }

@@ -51,7 +51,7 @@ public struct XMPPTimestamp: Hashable, Sendable {
 }
 
 extension XMPPTimestamp: CustomStringConvertible, Comparable {
-    /// In UTC, with as many digits of the fraction as it takes.
+    /// The moment in UTC, with as many digits of the fraction as it takes.
     public var description: String {
         let days = self.seconds >= 0 ? self.seconds / 86_400 : (self.seconds - 86_399) / 86_400
         let time = self.seconds - days * 86_400
@@ -62,7 +62,7 @@ extension XMPPTimestamp: CustomStringConvertible, Comparable {
         return "\(Self.pad(date.year, 4))-\(texts[0])-\(texts[1])T\(texts[2]):\(texts[3]):\(texts[4])\(fraction)Z"
     }
 
-    /// By time.
+    /// Orders by time.
     public static func < (left: XMPPTimestamp, right: XMPPTimestamp) -> Bool {
         (left.seconds, left.nanoseconds) < (right.seconds, right.nanoseconds)
     }

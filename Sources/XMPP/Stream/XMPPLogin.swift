@@ -3,7 +3,7 @@ import XMPPCodec
 
 /// How a stream logs in.
 package enum XMPPLogin: Hashable, Sendable {
-    /// By RFC 6120 alone.
+    /// The login by RFC 6120 alone.
     case sasl
     /// By SASL2 (XEP-0388) where the server offers it, else by RFC 6120.
     ///
@@ -89,7 +89,7 @@ public struct XMPPFastToken: Hashable, Sendable {
 }
 
 extension XMPPFastToken: CustomStringConvertible {
-    /// Without the secret.
+    /// The mechanism without the secret.
     public var description: String { "a token for \(self.mechanism)" }
 }
 

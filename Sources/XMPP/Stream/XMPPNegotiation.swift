@@ -13,7 +13,6 @@ final class XMPPNegotiation {
     var fault: XMPPConnectionEnd?
     var streamID = ""
     var features: XMPPElement?
-    /// The id of the IQ that is awaited.
     var awaitedID = ""
     var mechanism: (any SASLMechanism)?
     /// Mechanisms that the server offered and then refused.
@@ -64,7 +63,7 @@ final class XMPPNegotiation {
 /// The steps of the negotiation, in the order of preference.
 enum XMPPStep: CaseIterable {
     case tls
-    /// Of ``XMPPStreamOptions/features``.
+    /// A feature of ``XMPPStreamOptions/features``.
     case custom
     case register
     case sasl

@@ -23,7 +23,7 @@ package enum XMPPState: String, Hashable, Sendable, CaseIterable {
     /// The closing tag is out, and the server's is awaited.
     case closing
 
-    /// For people.
+    /// The name that people see.
     package var words: String { self.rawValue }
 }
 
@@ -31,12 +31,12 @@ package enum XMPPState: String, Hashable, Sendable, CaseIterable {
 ///
 /// The parts do not overlap.
 package enum XMPPPhase: String, Hashable, Sendable, CaseIterable {
-    /// From each stream header, and from the success of SASL2, to the server's features.
+    /// The time from each stream header, and from the success of SASL2, to the server's features.
     case stream
-    /// From `<starttls/>` to the end of the handshake.
+    /// The time from `<starttls/>` to the end of the handshake.
     case tls
     case register
-    /// From `<auth/>` or `<authenticate/>` to `<success/>`.
+    /// The time from `<auth/>` or `<authenticate/>` to `<success/>`.
     case sasl
     /// Resource, session and stream management, as far as SASL2 has not dealt with them.
     case bind
@@ -95,8 +95,6 @@ struct KeepAlive {
         self.began = now
         self.lastActivity = now
     }
-
-    mutating func end() { self.interval = .zero }
 
     /// Bytes have gone one way or the other.
     mutating func noteActivity(now: NIODeadline) { self.lastActivity = now }

@@ -19,11 +19,7 @@ extension XMPPStream {
         self.state = .binding
         self.negotiation?.bindings += 1
         var bind = XMPPElement("bind", namespace: XMPPNamespace.bind)
-        if let resource = self.negotiation?.resource {
-            var element = XMPPElement("resource", namespace: XMPPNamespace.bind)
-            element.add(text: resource)
-            bind.add(element)
-        }
+        bind.add("resource", text: self.negotiation?.resource)
         self.ask("set", bind, into: &out)
         return .none
     }
@@ -211,9 +207,7 @@ enum XMPPRegistrationForm {
         }
         for field in wanted {
             guard let answer = answers[field.name] else { throw .field(field.name) }
-            var element = XMPPElement(field.name, namespace: XMPPNamespace.register)
-            element.add(text: answer)
-            filled.add(element)
+            filled.add(field.name, text: answer)
         }
         return filled
     }

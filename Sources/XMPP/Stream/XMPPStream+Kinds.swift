@@ -15,15 +15,9 @@ extension XMPPStream {
         self.state = .auth
         self.negotiation?.mechanism = nil
         var query = XMPPElement("query", namespace: Self.namespace)
-        query.add(self.field("username", self.account.jid.local ?? ""))
+        query.add("username", text: self.account.jid.local ?? "")
         self.ask("get", query, to: self.account.jid.domain, into: &out)
         return .none
-    }
-
-    private func field(_ name: String, _ text: String) -> XMPPElement {
-        var element = XMPPElement(name, namespace: Self.namespace)
-        element.add(text: text)
-        return element
     }
 
     mutating func receivedAboutLegacy(
@@ -58,21 +52,22 @@ extension XMPPStream {
 
     private mutating func proveLegacy(_ asked: XMPPElement, into out: inout ByteBuffer) -> Action {
         var query = XMPPElement("query", namespace: Self.namespace)
-        query.add(self.field("username", self.account.jid.local ?? ""))
+        query.add("username", text: self.account.jid.local ?? "")
         if asked.child("digest") != nil {
-            let digest = LegacyDigest.digits(
-                streamID: self.negotiation?.streamID ?? "",
-                password: self.account.password
-            )
-            query.add(self.field("digest", digest))
+            query.add("digest", text: self.digest)
         } else if self.facts.contains(.secure) || self.options.allowsPlainWithoutTLS {
-            query.add(self.field("password", self.account.password))
+            query.add("password", text: self.account.password)
         } else {
             return self.end(.passwordInClear, into: &out)
         }
-        query.add(self.field("resource", self.account.jid.resource ?? Self.resource))
+        query.add("resource", text: self.account.jid.resource ?? Self.resource)
         self.ask("set", query, to: self.account.jid.domain, into: &out)
         return .none
+    }
+
+    /// The proof of the password by the stream's id.
+    private var digest: String {
+        LegacyDigest.digits(streamID: self.negotiation?.streamID ?? "", password: self.account.password)
     }
 
     // MARK: - A component of a server: a stream that is ready after a handshake by a shared secret (XEP-0114)
@@ -90,11 +85,7 @@ extension XMPPStream {
     mutating func beginHandshake(now: NIODeadline, into out: inout ByteBuffer) -> Action {
         self.enter(.sasl, now: now)
         self.state = .auth
-        let digits = LegacyDigest.digits(
-            streamID: self.negotiation?.streamID ?? "",
-            password: self.account.password
-        )
-        self.append(XMPPElement("handshake", namespace: XMPPNamespace.client, text: digits), into: &out)
+        self.append(XMPPElement("handshake", namespace: XMPPNamespace.client, text: self.digest), into: &out)
         return .none
     }
 

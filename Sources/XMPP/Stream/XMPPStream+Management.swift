@@ -214,6 +214,9 @@ extension XMPPStream {
     /// The server's preferred location for a resumption, `host` or `host:port` (§5).
     package var resumptionLocation: String? { self.management?.location }
 
+    /// Whether both sides count stanzas (§4).
+    package var isManaged: Bool { self.management?.isOn ?? false }
+
     /// Stanzas sent since stream management is on, modulo 2³²; 0 without it.
     package var stanzasSent: UInt32 { self.management?.counts.sent ?? 0 }
 

@@ -108,10 +108,8 @@ extension XMPPStream {
 
     private static func element(_ agent: XMPPUserAgent) -> XMPPElement {
         var element = XMPPElement("user-agent", namespace: self.namespace, attributes: ["id": agent.id])
-        if let software = agent.software {
-            element.add(XMPPElement("software", namespace: self.namespace, text: software))
-        }
-        if let device = agent.device { element.add(XMPPElement("device", namespace: self.namespace, text: device)) }
+        element.add("software", text: agent.software)
+        element.add("device", text: agent.device)
         return element
     }
 
@@ -162,9 +160,7 @@ extension XMPPStream {
         let offered = (offer.child("inline", XMPPNamespace.bind2)?.elements ?? []).compactMap { $0["var"] }
         var bind = XMPPElement("bind", namespace: XMPPNamespace.bind2)
         requests.binds = true
-        if let tag = login.tag ?? self.account.jid.resource {
-            bind.add(XMPPElement("tag", namespace: XMPPNamespace.bind2, text: tag))
-        }
+        bind.add("tag", text: login.tag ?? self.account.jid.resource)
         if login.enablesCarbonsInline, offered.contains(XMPPNamespace.carbons) {
             requests.features.insert(.carbons)
             bind.add(XMPPElement("enable", namespace: XMPPNamespace.carbons))
@@ -227,7 +223,7 @@ extension XMPPStream {
         return Self.mechanisms(of: offer, XMPPNamespace.fast)
     }
 
-    /// To find the bindings costs.
+    /// The bindings of the connection; to find them costs.
     private func bindings(for offered: [String]) -> [SASLChannelBinding] {
         guard self.facts.contains(.secure), offered.contains(HashedTokenMechanism.Kind.endPoint.rawValue) else {
             return []
@@ -250,14 +246,6 @@ extension XMPPStream {
 
     // MARK: Answers
 
-    /// §2.5: without whitespace, which the examples have.
-    private static func trimmed(_ text: String) -> Substring.UTF8View {
-        let isSpace: (UInt8) -> Bool = { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
-        let start = text.utf8.drop(while: isSpace)
-        guard let last = start.lastIndex(where: { !isSpace($0) }) else { return ""[...].utf8 }
-        return text[start.startIndex...last].utf8
-    }
-
     mutating func receivedAboutSASL2(
         _ element: XMPPElement,
         _ requests: XMPPInlineRequests,
@@ -270,7 +258,8 @@ extension XMPPStream {
         switch element.name {
         case "challenge":
             do throws(SASLError) {
-                guard let challenge = Base64.decode(Self.trimmed(element.text)) else {
+                // §2.5: without whitespace, which the examples have.
+                guard let challenge = Base64.decode(element.text.trimmed.utf8) else {
                     throw .malformed("a challenge is not base64")
                 }
                 let response = try mechanism.respond(to: challenge)
@@ -287,7 +276,7 @@ extension XMPPStream {
         case "success":
             do throws(SASLError) {
                 let text = element.child("additional-data", Self.namespace)?.text
-                let data = text.map { Base64.decode(Self.trimmed($0)) }
+                let data = text.map { Base64.decode($0.trimmed.utf8) }
                 if case .some(.none) = data { throw .malformed("its success is not base64") }
                 try mechanism.finish(data ?? nil)
             } catch {
@@ -360,7 +349,7 @@ extension XMPPStream {
         }
         if let bound {
             let text = success.child("authorization-identifier", Self.namespace)?.text ?? ""
-            guard let jid = try? JID(received: String(Self.trimmed(text)) ?? ""), jid.resource != nil else {
+            guard let jid = try? JID(received: String(text.trimmed)), jid.resource != nil else {
                 return self.end(.bindUnreadable, into: &out)
             }
             self.jid = jid

@@ -136,7 +136,7 @@ extension XMPPStream {
         self.append(iq, into: &out)
     }
 
-    /// Before the stream is ready requests come as well, once there is a resource to send them to.
+    /// Requests come before the stream is ready as well, once there is a resource to send them to.
     private var mayAnswer: Bool {
         self.facts.contains(.bound) && self.state != .closing && self.state != .disconnected
     }

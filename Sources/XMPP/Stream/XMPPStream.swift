@@ -18,16 +18,16 @@ package struct XMPPStream: ~Copyable {
     package internal(set) var facts: XMPPStreamFacts = []
     /// The address that the server assigned (RFC 6120 §7.6), kept over resumptions; `nil` before the first binding.
     package internal(set) var jid: JID?
-    /// Until the stream is ready.
+    /// The negotiation, until the stream is ready.
     var negotiation: XMPPNegotiation?
-    /// With stream management only.
+    /// The counts of stream management; `nil` without it.
     var management: ManagementState?
     var requests = XMPPRequests()
     package internal(set) var strays = XMPPStrays()
     var keepAlive = KeepAlive()
     /// When the server's closing tag is not waited for any longer.
     var closingDeadline = NIODeadline.distantFuture
-    /// With tokens only.
+    /// The memory of tokens; `nil` without them.
     var loginMemory: XMPPLoginMemory?
     /// Times in a row that another host was named.
     var redirects: UInt16 = 0

@@ -75,7 +75,6 @@ package struct XMPPStreamOptions: Sendable {
     ///
     /// Less than 20 seconds count as 20.
     package var keepAlive = TimeAmount.seconds(120)
-    /// The character that the keep-alive sends.
     package var keepAliveCharacter = XMPPKeepAliveCharacter.space
     /// The answer to requests that are handled nowhere.
     package var automaticReply = XMPPAutomaticReply()
@@ -133,9 +132,8 @@ package final class XMPPStreamShared {
     }
 }
 
-/// The account of a login.
 package struct XMPPAccount: Hashable, Sendable {
-    /// With the resource to ask for, if any; without a local part only for ANONYMOUS and EXTERNAL.
+    /// The address with the resource to ask for, if any; only ANONYMOUS and EXTERNAL need no local part.
     package var jid: JID
     package var password: String
     /// The identity to act as, if it is not ``jid``.

@@ -1,4 +1,6 @@
 import ArgumentParser
+import RunControl
+import Scenario
 import Workloads
 
 /// The name of a command that is a scenario of one group.
@@ -17,7 +19,6 @@ enum XMPPMUC: LoadName { static let name = CommandName.muc }
 enum XMPPPresence: LoadName { static let name = CommandName.presence }
 enum XMPPRegister: LoadName { static let name = CommandName.register }
 
-/// A command that is a scenario of one group.
 struct LoadCommand<Name: LoadName>: TableCommand {
     static var name: CommandName { Name.name }
     @OptionGroup var options: CommandOptions<Self>
@@ -25,9 +26,9 @@ struct LoadCommand<Name: LoadName>: TableCommand {
     func invocation(_ given: inout GivenOptions) -> Invocation {
         let word = Self.name.word
         guard Set<CommandName>.xmpp.contains(Self.name), let work = XMPPLoad.Work(rawValue: word) else {
-            return .run(given.mqtt(MQTTOptions.Kind(rawValue: word) ?? .conn))
+            return .run(ScenarioOptions(.mqtt(given.mqtt(MQTTOptions.Kind(rawValue: word) ?? .conn))))
         }
-        return .xmpp(given.xmpp(work))
+        return .run(ScenarioOptions(.xmpp(given.xmpp(work))))
     }
 }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Scenario
 
 struct RunFile: TableCommand {
     static let name = CommandName.run
@@ -21,7 +22,11 @@ struct CapacityCommand: TableCommand {
         parsing: .captureForPassthrough,
         help: ArgumentHelp("The load: a command and its options.", valueName: "command")
     ) var load: [String] = []
-    func invocation(_ given: inout GivenOptions) -> Invocation { .capacity(given.capacity(self.load)) }
+    func invocation(_ given: inout GivenOptions) -> Invocation {
+        let options = given.capacity(self.load)
+        if let step = given.step(of: options) { given.check(step: .parse(step, environment: given.environment)) }
+        return .capacity(options)
+    }
 }
 
 struct DecodeCommand: TableCommand {

@@ -13,7 +13,6 @@ package struct ForeignOption: Sendable {
         return self.all.first { $0.name == name }
     }
 
-    /// The reason and the remedy.
     var words: String { "\(self.name): an option of \(self.tool); \(self.instead)" }
 
     package static let all: [ForeignOption] = [

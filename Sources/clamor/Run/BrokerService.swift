@@ -1,19 +1,16 @@
 import EmbeddedBroker
 import FaultProxy
 import Foundation
+import RunControl
 import RunResult
 import SASL
+import Scenario
 import Transport
 
 /// `clamor broker`: serves until a signal or the end of its parent, then prints its counters.
 struct BrokerService {
-    private let options: BrokerOptions
-    private let screen: ProgressScreen
-
-    init(_ options: BrokerOptions) {
-        self.options = options
-        self.screen = ProgressScreen(quiet: options.quiet, json: false)
-    }
+    let options: BrokerOptions
+    private var screen: ProgressScreen { ProgressScreen(quiet: self.options.quiet, json: false) }
 
     func perform() async -> ExitStatus {
         Descriptors.raiseLimit()
@@ -35,17 +32,17 @@ struct BrokerService {
             self.screen.warn("\(error)")
             return .usage
         }
-        self.screen.write(BrokerPorts.line(host: self.options.host, server.listeners))
         if self.options.isChild {
-            await self.serveParent()
-        } else {
-            for await _ in Signals.stream() { break }
+            await self.serveParent(server.listeners)
+            // A stall ends with it, so that no run waits for the counters of a broker that hangs.
+            MessageSocket.toParent.send(BrokerReport.counted(await server.stop()))
+            return .success
         }
-        // A stall ends with it, so that no run waits for the counters of a broker that hangs.
+        let others = server.listeners.dropFirst().map { ", \($0)" }.joined()
+        self.screen.write("listening on \(self.options.host):\(server.listeners.first?.port ?? 0)\(others)\n")
+        for await _ in Signals.stream() { break }
         let counters = await server.stop()
-        if !self.options.quiet || self.options.isChild {
-            self.screen.write(counters: counters, isLine: self.options.isChild)
-        }
+        if !self.options.quiet { self.screen.write(counters: counters) }
         return .success
     }
 
@@ -67,23 +64,19 @@ struct BrokerService {
         }
     }
 
-    /// A child process serves until it is asked for its counters, which is once, or its standard input ends.
-    private func serveParent() async {
-        let lines = AsyncStream<String> { continuation in
-            Thread.detachNewThread {
-                while let line = readLine() { continuation.yield(line) }
-                continuation.finish()
-            }
-        }
-        for await line in lines where line == "counters" { break }
+    /// A child process serves until it is asked for its counters, which is once, or its parent has gone.
+    private func serveParent(_ listeners: [BrokerListener]) async {
+        let ports = listeners.map { ($0.transport.rawValue, $0.port) }
+        MessageSocket.toParent.send(BrokerReport.listens(Dictionary(ports) { first, _ in first }))
+        _ = await SelfProcess.onThread { MessageSocket.toParent.receive(BrokerRequest.self) }
     }
 }
 
 extension ProgressScreen {
-    /// Prints the counts of a server that has ended, for people or as one line.
-    func write(counters: some Encodable, isLine: Bool = false) {
+    /// Prints the counts of a server that has ended.
+    func write(counters: some Encodable) {
         let encoder = JSONEncoder()
-        encoder.outputFormatting = isLine ? [.sortedKeys] : [.sortedKeys, .prettyPrinted]
+        encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
         guard let text = try? encoder.encode(counters) else { return }
         self.write(String(decoding: text, as: UTF8.self) + "\n")
     }
@@ -99,44 +92,13 @@ extension BrokerAccess {
     }
 }
 
-/// The broker's first line: `listening on 127.0.0.1:1883, tls 8883, ws 9001`.
-enum BrokerPorts {
-    static func line(host: String, _ listeners: [BrokerListener]) -> String {
-        let others = listeners.dropFirst().map { ", \($0)" }.joined()
-        return "listening on \(host):\(listeners.first?.port ?? 0)\(others)\n"
-    }
-
-    /// Parses the line; `nil` if it has another form.
-    static func read(_ line: String) -> [BrokerListener]? {
-        let parts = line.split(separator: ", ")
-        guard let first = parts.first, first.hasPrefix("listening on "),
-            let port = first.split(separator: ":").last.flatMap({ Int($0) })
-        else { return nil }
-        var listeners = [BrokerListener(.tcp, port: port)]
-        for part in parts.dropFirst() {
-            let words = part.split(separator: " ")
-            guard words.count == 2, let transport = BrokerListener.Transport(rawValue: String(words[0])),
-                let port = Int(words[1])
-            else { return nil }
-            listeners.append(BrokerListener(transport, port: port))
-        }
-        return listeners
-    }
-}
-
 /// `clamor proxy`: serves until a signal, then prints its counters.
 struct ProxyService {
-    private let options: ProxyOptions
-    private let screen: ProgressScreen
-
-    init(_ options: ProxyOptions) {
-        self.options = options
-        self.screen = ProgressScreen(quiet: options.quiet, json: false)
-    }
+    let options: ProxyOptions
 
     func perform() async -> ExitStatus {
         Descriptors.raiseLimit()
-        let screen = self.screen
+        let screen = ProgressScreen(quiet: self.options.quiet, json: false)
         var configuration = ProxyConfiguration(target: self.options.target)
         configuration.host = self.options.host
         configuration.port = self.options.port

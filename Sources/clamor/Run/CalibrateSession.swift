@@ -4,16 +4,12 @@ import Foundation
 import HostFit
 import Measurement
 import Report
+import RunControl
 import RunResult
+import Scenario
 
 /// One calibration, from its runs to its file and its exit status.
 struct CalibrateSession {
-    /// The reason why it ended early.
-    private struct Stopped: Error {
-        var status: ExitStatus
-        var line: String
-    }
-
     /// A finished run with other measurements of it.
     private struct Measured {
         var record: RunRecord
@@ -22,16 +18,11 @@ struct CalibrateSession {
         var cpu: Double
     }
 
-    private let options: CalibrateOptions
-    private let screen: ProgressScreen
+    let options: CalibrateOptions
+    private var screen: ProgressScreen { ProgressScreen(self.options) }
     private let runs = ChildRuns()
     /// The temporary directory of the runs' results.
     private let folder = FileManager.default.temporaryDirectory.appending(path: "clamor-calibrate-\(UUID().uuidString)")
-
-    init(_ options: CalibrateOptions) {
-        self.options = options
-        self.screen = ProgressScreen(quiet: options.quiet, json: options.json)
-    }
 
     func perform() async -> ExitStatus {
         let path = self.options.output
@@ -47,12 +38,12 @@ struct CalibrateSession {
         defer { signals.cancel() }
         defer { try? FileManager.default.removeItem(at: self.folder) }
         var calibration = Calibration(
-            tool: .own,
+            tool: Version.tool,
             host: HostFacts.read(),
             startedAt: WallClock.rfc3339(Int64(Date().timeIntervalSince1970 * 1e9)),
             quick: self.options.quick
         )
-        do throws(Stopped) {
+        do throws(RunRefusal) {
             try await self.checkFaults(&calibration)
             try await self.checkPace(&calibration)
             try await self.measureNoise(&calibration)
@@ -68,10 +59,7 @@ struct CalibrateSession {
     }
 
     private func end(_ calibration: Calibration, _ path: String) -> ExitStatus {
-        do throws(ResultError) {
-            try ReportFile.write(calibration.text, to: path)
-        } catch {
-            self.screen.warn("\(error)")
+        guard self.screen.attempt({ try ReportFile.write(calibration.text, to: path) }) != nil else {
             return .cannotCreate
         }
         self.screen.show("\n\(CalibrationText.headline(calibration)) · \(path)\n")
@@ -89,7 +77,7 @@ struct CalibrateSession {
     // MARK: - Parts
 
     /// Compares the faults that the broker injects and counts with the reports of the runs.
-    private func checkFaults(_ calibration: inout Calibration) async throws(Stopped) {
+    private func checkFaults(_ calibration: inout Calibration) async throws(RunRefusal) {
         let isQuick = self.options.quick
         self.screen.show("Faults of the embedded broker against reports\n")
         var delayed: [CalibrationCheck.Delayed] = []
@@ -119,17 +107,17 @@ struct CalibrateSession {
         )
         self.add(
             [
-                .count("lost", "delivery_lost", run.record, injected: run.broker.dropped.total),
-                .count("duplicated", "delivery_duplicated", run.record, injected: run.broker.duplicated.total),
-                .count("reordered", "delivery_reordered", run.record, injected: run.broker.reordered.total),
-                .count("received", "received", run.record, injected: run.broker.delivered.total),
+                .count("lost", .deliveryLost, run.record, injected: run.broker.dropped.total),
+                .count("duplicated", .deliveryDuplicated, run.record, injected: run.broker.duplicated.total),
+                .count("reordered", .deliveryReordered, run.record, injected: run.broker.reordered.total),
+                .count("received", .received, run.record, injected: run.broker.delivered.total),
             ],
             to: &calibration
         )
     }
 
     /// Measures the accuracy of the rate, and the cost of a message.
-    private func checkPace(_ calibration: inout Calibration) async throws(Stopped) {
+    private func checkPace(_ calibration: inout Calibration) async throws(RunRefusal) {
         let isQuick = self.options.quick
         self.screen.show("\nPace and cost of the generator\n")
         let seconds = isQuick ? 2 : 10
@@ -141,9 +129,9 @@ struct CalibrateSession {
         for qos in [0, 1] {
             let run = try await self.measure("pub -c 20 -q \(qos) -s 64 --duration \(isQuick ? 1 : 5)s")
             self.add([.cpu(run.record, kernel: run.cpu, name: "QoS \(qos)")], to: &calibration)
-            guard let sent = run.record.sum(of: "publish_sent"), sent > 0, let cpu = run.record.generator.cpuSeconds
+            guard let sent = run.record.sum(of: .publishSent), sent > 0, let cpu = run.record.generator.cpuSeconds
             else { continue }
-            let rate = run.record.metrics.first { $0.name == "publish_sent" }?.counter?.rate
+            let rate = run.record.metrics.first { $0.isOf(.publishSent) }?.counter?.rate
             let cost = Calibration.Cost(qos: qos, cpuSecondsPerMessage: cpu / sent, messagesPerSecond: rate)
             calibration.costs.append(cost)
             self.screen.show(CalibrationText.line(cost))
@@ -151,7 +139,7 @@ struct CalibrateSession {
     }
 
     /// Measures the differences between identical runs.
-    private func measureNoise(_ calibration: inout Calibration) async throws(Stopped) {
+    private func measureNoise(_ calibration: inout Calibration) async throws(RunRefusal) {
         let isQuick = self.options.quick
         let command = "pubsub -c 20 -q 0,1,2 -s 256 --rate 1000/s --warmup 1s --duration \(isQuick ? 1 : 10)s"
         let count = isQuick ? 3 : 5
@@ -173,7 +161,7 @@ struct CalibrateSession {
     }
 
     /// Finds the largest rate and number of clients before the generator is the limit.
-    private func search(_ calibration: inout Calibration) async throws(Stopped) {
+    private func search(_ calibration: inout Calibration) async throws(RunRefusal) {
         let isQuick = self.options.quick
         self.screen.show("\nLimits of the generator\n")
         let rate = [
@@ -185,7 +173,7 @@ struct CalibrateSession {
             flags: rate + (isQuick ? ["--max-rate", "1000/s"] : []),
             load: "pub -h embedded -c 50 -q 1 -s 64",
             into: &calibration
-        ) { $0.sum(of: "publish_sent").map { $0 / (isQuick ? 1 : 3) } }
+        ) { $0.sum(of: .publishSent).map { $0 / (isQuick ? 1 : 3) } }
         let most = min(self.mostClients ?? 100, isQuick ? 200 : 50_000)
         try await self.search(
             "clients",
@@ -196,7 +184,7 @@ struct CalibrateSession {
             load: "conn -h embedded",
             into: &calibration
         ) { record in
-            record.metrics.first { $0.name == "connect_duration" && $0.labels["phase"] == "total" }?.duration.map {
+            record.metrics.first { $0.isOf(.connect) && $0.labels["phase"] == "total" }?.duration.map {
                 Double($0.answered)
             }
         }
@@ -209,7 +197,7 @@ struct CalibrateSession {
         load: String,
         into calibration: inout Calibration,
         done: (RunRecord) -> Double?
-    ) async throws(Stopped) {
+    ) async throws(RunRefusal) {
         let directory = self.folder.appending(path: varies).path
         let words = load.split(separator: " ").map(String.init)
         let (status, errors) = await self.runs.perform(
@@ -218,7 +206,7 @@ struct CalibrateSession {
         try await self.refuse(status, errors, "capacity " + load, but: [.success, .thresholdFailed])
         guard let data = FileManager.default.contents(atPath: directory + "/capacity.json"),
             let record = try? JSONDecoder().decode(CapacityRecord.self, from: data), let answer = record.answer
-        else { throw Stopped(status: .usage, line: "capacity \(load) left no answer") }
+        else { throw RunRefusal("capacity \(load) left no answer") }
         let limit = Calibration.Limit(
             varies: varies,
             command: load,
@@ -265,12 +253,9 @@ struct CalibrateSession {
     // MARK: - One run
 
     /// Runs a command against its own broker with these faults.
-    private func measure(_ line: String, broker faults: String = "") async throws(Stopped) -> Measured {
-        let broker: EmbeddedProcess
-        do {
-            broker = try EmbeddedProcess(arguments: faults.split(separator: " ").map(String.init))
-        } catch {
-            throw Stopped(status: .usage, line: "\(error)")
+    private func measure(_ line: String, broker faults: String = "") async throws(RunRefusal) -> Measured {
+        let broker = try RunRefusal.unless {
+            try EmbeddedProcess(arguments: faults.split(separator: " ").map(String.init))
         }
         defer { broker.stop() }
         let directory = self.folder.appending(path: UUID().uuidString).path
@@ -281,15 +266,9 @@ struct CalibrateSession {
         )
         let cpu = Self.childCPU - before
         try await self.refuse(status, errors, line, but: [.success])
-        do throws(ResultError) {
-            let record = try RunJSON.read(directory: directory)
-            guard let counters = broker.counters() else {
-                throw ResultError(path: line, reason: "the embedded broker is gone")
-            }
-            return Measured(record: record, broker: counters, cpu: cpu)
-        } catch {
-            throw Stopped(status: .usage, line: "\(error)")
-        }
+        let record = try RunRefusal.unless { try RunJSON.read(directory: directory) }
+        guard let counters = broker.counters() else { throw RunRefusal("\(line): the embedded broker is gone") }
+        return Measured(record: record, broker: counters, cpu: cpu)
     }
 
     /// Throws if the run did not end as it should, with the reason.
@@ -298,14 +277,14 @@ struct CalibrateSession {
         _ errors: String,
         _ line: String,
         but expected: Set<ExitStatus>
-    ) async throws(Stopped) {
+    ) async throws(RunRefusal) {
         if await self.runs.isStopped {
-            throw Stopped(status: .interrupted, line: "a signal ended the calibration before its time")
+            throw RunRefusal("a signal ended the calibration before its time", .interrupted)
         }
         let status = ExitStatus(rawValue: code)
         guard status.map(expected.contains) != true else { return }
         let reason = errors.split(separator: "\n").last.map { $0.trimmingPrefix("clamor: ") }
-        throw Stopped(status: status ?? .usage, line: "clamor \(line): \(reason ?? "it ended with status \(code)")")
+        throw RunRefusal("clamor \(line): \(reason ?? "it ended with status \(code)")", status ?? .usage)
     }
 
     /// CPU seconds of all child processes that have ended.

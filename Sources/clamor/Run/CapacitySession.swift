@@ -2,18 +2,15 @@ import LoadEngine
 import Measurement
 import Pages
 import Report
+import RunControl
 import RunResult
+import Scenario
 
 /// One search, from its options to its files and its exit status.
 struct CapacitySession {
-    private let options: CapacityOptions
-    private let screen: ProgressScreen
+    let options: CapacityOptions
+    private var screen: ProgressScreen { ProgressScreen(self.options) }
     private let runs = ChildRuns()
-
-    init(_ options: CapacityOptions) {
-        self.options = options
-        self.screen = ProgressScreen(quiet: options.quiet, json: options.json)
-    }
 
     func perform() async -> ExitStatus {
         do throws(RunRefusal) {
@@ -106,15 +103,13 @@ struct CapacitySession {
             record.answer = CapacityRecord.Answer(kind: "interrupted", load: held, reason: failure?.line)
         }
         record.addCurve()
-        do throws(ResultError) {
+        let written: Void? = self.screen.attempt {
             try ReportFile.write(record.json, to: directory.partial + "/capacity.json")
             try ReportFile.write(record.csv, to: directory.partial + "/capacity.csv")
             try directory.finish()
-        } catch {
-            self.screen.warn("\(error)")
-            return .cannotCreate
         }
-        if self.options.writesPage {
+        guard written != nil else { return .cannotCreate }
+        if self.options.files.writesPage {
             let problem = PageFiles.write(to: "\(directory.path)/\(PageFiles.name)", CapacityPage(record).text)
             if let problem { self.screen.warn(problem) }
         }

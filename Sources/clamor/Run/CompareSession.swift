@@ -2,43 +2,31 @@ import Foundation
 import Measurement
 import Pages
 import Report
+import RunControl
 import RunResult
+import Scenario
 
 /// One comparison, from its directories to its exit status.
 struct CompareSession {
-    private let options: CompareOptions
-    private let screen: ProgressScreen
-
-    init(_ options: CompareOptions) {
-        self.options = options
-        self.screen = ProgressScreen(quiet: options.quiet, json: options.json)
-    }
+    let options: CompareOptions
+    private var screen: ProgressScreen { ProgressScreen(quiet: self.options.quiet, json: self.options.json) }
 
     func perform() -> ExitStatus {
-        do throws(RunRefusal) {
-            try self.options.files.check()
-        } catch {
-            return self.screen.refuse(error)
+        guard self.screen.attempt({ try self.options.files.check() }) != nil else { return .cannotCreate }
+        let read = self.screen.attempt {
+            let (base, new) = (try ComparedRun.read(self.options.base), try ComparedRun.read(self.options.new))
+            return (base, new, try self.options.noise.map(NoiseFloor.read))
         }
-        let comparison: Comparison
-        do throws(ResultError) {
-            let base = try ComparedRun.read(self.options.base)
-            let new = try ComparedRun.read(self.options.new)
-            let noise = try self.options.noise.map(NoiseFloor.read)
-            guard self.areComparable(base, new, noise) else { return .dataError }
-            let (floor, remarks) = noise.map { ($0, []) } ?? self.calibrated(base, new)
-            comparison = Comparison(
-                base: base,
-                new: new,
-                limits: self.options.limits,
-                noise: floor,
-                remarks: remarks,
-                isStrict: self.options.isStrict
-            )
-        } catch {
-            self.screen.warn("\(error)")
-            return .dataError
-        }
+        guard let (base, new, noise) = read, self.areComparable(base, new, noise) else { return .dataError }
+        let (floor, remarks) = noise.map { ($0, []) } ?? self.calibrated(base, new)
+        let comparison = Comparison(
+            base: base,
+            new: new,
+            limits: self.options.limits,
+            noise: floor,
+            remarks: remarks,
+            isStrict: self.options.strict
+        )
         guard comparison.problems.isEmpty else {
             for problem in comparison.problems { self.screen.warn("--max-regression \(problem)") }
             return .dataError
@@ -48,12 +36,8 @@ struct CompareSession {
 
     /// Whether runs that have not started yet could be compared, from their plans and this host.
     func wouldCompare(_ base: ComparedRun, _ new: ComparedRun) -> Bool {
-        do throws(ResultError) {
-            return self.areComparable([base], [new], try self.options.noise.map(NoiseFloor.read))
-        } catch {
-            self.screen.warn("\(error)")
-            return false
-        }
+        let noise = self.screen.attempt { try self.options.noise.map(NoiseFloor.read) }
+        return noise.map { self.areComparable([base], [new], $0) } ?? false
     }
 
     /// The file of `calibrate` if one side has a single run, and the reasons why it cannot be used.
@@ -92,18 +76,18 @@ struct CompareSession {
     }
 
     private func show(_ comparison: Comparison) -> ExitStatus {
-        do throws(ResultError) {
+        let json = self.screen.attempt {
             let json = try ComparisonJSON.text(comparison)
             if let directory = self.options.directory {
                 try ReportFile.write(json, to: directory + "/compare.json")
                 try ReportFile.write(ComparisonMarkdown.text(comparison), to: directory + "/compare.md")
             }
-            if self.options.json { self.screen.write(json) }
-        } catch {
-            self.screen.warn("\(error)")
-            return .cannotCreate
+            return json
         }
-        if !self.options.json {
+        guard let json else { return .cannotCreate }
+        if self.options.json {
+            self.screen.write(json)
+        } else {
             let text = ComparisonText(comparison, style: self.screen.style, showsAll: self.options.showsAll).text
             self.screen.show(text)
         }
@@ -112,10 +96,10 @@ struct CompareSession {
             self.screen.warn(problem)
             return .cannotCreate
         }
-        if let problem = files.write(JUnitXML(comparison), markdown: ComparisonMarkdown.text(comparison)) {
-            self.screen.warn(problem)
-            return .cannotCreate
+        let written: Void? = self.screen.attempt {
+            try files.write(JUnitXML(comparison), markdown: ComparisonMarkdown.text(comparison))
         }
+        guard written != nil else { return .cannotCreate }
         if comparison.hasFailed {
             let names = comparison.regressions.map { "\($0.title) \($0.field.text) \($0.changeText)" }
             self.screen.warn("regression: " + names.joined(separator: ", "))

@@ -2,6 +2,7 @@ import Foundation
 import LoopContext
 import Measurement
 package import NIOCore
+package import Scenario
 import Synchronization
 package import Workloads
 
@@ -126,7 +127,6 @@ package struct DecodeLaneRun {
     }
 }
 
-/// The measurements of one decode lane so far.
 struct DecodeLaneResult {
     let lane: DecodeLane
     private var accumulator: RunAccumulator
@@ -146,7 +146,6 @@ struct DecodeLaneResult {
         self.accumulator = RunAccumulator(catalog: DecodeMetrics(lane).catalog)
     }
 
-    /// The timeline phase of an interval.
     private func phase(of interval: DecodeInterval) -> String {
         if interval.measured > 0 { return self.lane.name }
         return self.measured > 0 ? "drain" : "warmup"
@@ -183,7 +182,7 @@ struct DecodeLaneResult {
 
     /// CPU time of the thread as a share of the measured time.
     var cpuShare: Double? {
-        self.metrics.first { $0.name == "decode_time" }?.counter?.rate
+        self.metrics.first { $0.isOf(.decodeTime) }?.counter?.rate
     }
 
     var metrics: [Metric] {
@@ -204,9 +203,8 @@ struct DecodeLaneResult {
         if let bytes = self.allocation {
             metrics.append(
                 Metric(
-                    name: DecodeMetrics.packetAllocation,
+                    DecodeMetrics.packetAllocation,
                     labels: self.lane.labels,
-                    unit: "bytes",
                     reading: .gauge(GaugeReading(value: bytes, min: bytes, mean: bytes, median: bytes, max: bytes))
                 )
             )
@@ -215,7 +213,7 @@ struct DecodeLaneResult {
     }
 
     private func packetTime(_ reading: GaugeReading) -> Metric {
-        Metric(name: DecodeMetrics.packetTime, labels: self.lane.labels, unit: "seconds", reading: .gauge(reading))
+        Metric(DecodeMetrics.packetTime, labels: self.lane.labels, reading: .gauge(reading))
     }
 
     private static func seconds(_ picoseconds: Double) -> Double { picoseconds / 1e12 }

@@ -1,6 +1,7 @@
 import CPosix
 import Measurement
 import Report
+import RunControl
 import RunResult
 import Workloads
 
@@ -36,7 +37,7 @@ actor DecodeMonitor {
         var row = self.results[self.results.count - 1].add(interval, began: began)
         if let bytes = ProcessFacts.read(countingDescriptors: false).residentBytes {
             self.memory.add(Double(bytes))
-            row.metrics.append(.memory(GaugeReading(value: Double(bytes))))
+            row.metrics.append(Metric(.generatorMemory, reading: .gauge(GaugeReading(value: Double(bytes)))))
         }
         self.judge(interval)
         self.write(row)
@@ -75,13 +76,12 @@ actor DecodeMonitor {
 
     private var metrics: [Metric] {
         var metrics = self.results.flatMap(\.metrics)
-        if let memory = self.memory.reading { metrics.append(.memory(memory)) }
+        if let memory = self.memory.reading { metrics.append(Metric(.generatorMemory, reading: .gauge(memory))) }
         return metrics
     }
 
     // MARK: - The end
 
-    /// The record of all measurements, with its verdict.
     func finish(_ end: DecodeEnd) -> RunRecord {
         self.record.metrics = self.metrics
         self.record.durationSeconds = Double(clamor_monotonic_nanoseconds() - self.began) / 1e9
@@ -101,7 +101,7 @@ actor DecodeMonitor {
         self.record.generator.hostSteal = self.audit.stealShare
         // Lanes in memory never wait: while their thread did not run, another process did.
         let shares = self.results.filter { $0.lane.path == .memory }.compactMap { result in
-            result.cpuShare.map { LaneShare(lane: result.lane.name, share: $0, words: Human.percent($0)) }
+            result.cpuShare.map { LaneShare(lane: result.lane.name, share: $0, words: Words.percent($0)) }
         }
         self.record.judge(end, by: self.thresholds, broken: self.brokenThreshold, self.audit, shares: shares)
         return self.record

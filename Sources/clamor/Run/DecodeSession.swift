@@ -4,7 +4,9 @@ import Measurement
 import NIOCore
 import NIOPosix
 import Report
+import RunControl
 import RunResult
+import Scenario
 import Workloads
 
 /// One `clamor decode`, from its options to its files and its exit status.
@@ -40,12 +42,7 @@ struct DecodeSession {
     }
 
     private func perform(_ record: RunRecord, _ writer: sending RunWriter) async -> ExitStatus {
-        let monitor = DecodeMonitor(
-            thresholds: self.thresholds,
-            writer: writer,
-            record: record,
-            screen: self.screen
-        )
+        let monitor = DecodeMonitor(thresholds: self.thresholds, writer: writer, record: record, screen: self.screen)
         let stop = StopFlag()
         let work = Task { await self.measure(monitor, stop) }
         let signals = Task {
@@ -73,21 +70,16 @@ struct DecodeSession {
         var outcome = DecodeEnd.planned
         for lane in self.options.lanes where outcome == .planned {
             await monitor.begin(lane)
-            let run = DecodeLaneRun(
-                lane: lane,
-                options: self.options,
-                seed: self.seed,
-                loop: group.next(),
-                stop: stop
-            )
+            let run = DecodeLaneRun(lane: lane, options: self.options, seed: self.seed, loop: group.next(), stop: stop)
             do {
                 try await run.perform(streams) { await monitor.add($0) }
                 if await monitor.brokenThreshold != nil { outcome = .thresholdBroken }
                 if stop.isSet { outcome = .interrupted }
-            } catch let fault as DecodeFault {
-                outcome = fault.end(of: lane)
+            } catch DecodeFault.connection(let words) {
+                outcome = .connection("\(lane.name): \(words)")
             } catch {
-                outcome = .connection("\(lane.name): \(error)")
+                let words = "\(lane.name): \(error)"
+                outcome = error is DecodeFault ? .decoded(words) : .connection(words)
             }
         }
         try? await group.shutdownGracefully()
@@ -99,7 +91,7 @@ struct DecodeSession {
     private var firstRecord: RunRecord {
         var record = RunRecord(
             command: self.options.redactedCommand,
-            tool: .own,
+            tool: Version.tool,
             host: HostFacts.read(),
             plan: self.options.planRecord(seed: self.seed),
             startedAt: WallClock.rfc3339(self.startedAt)
@@ -117,14 +109,7 @@ struct DecodeSession {
         } catch {
             self.screen.warn("\(error)")
         }
-        return self.screen.show(record, files, self.options.files, isStrict: self.options.strict)
-    }
-}
-
-extension DecodeFault {
-    fileprivate func end(of lane: DecodeLane) -> DecodeEnd {
-        if case .connection(let words) = self { return .connection("\(lane.name): \(words)") }
-        return .decoded("\(lane.name): \(self)")
+        return self.screen.end(FinishedRun(record, directory: files), self.options.results)
     }
 }
 
@@ -194,13 +179,7 @@ enum AllocationPass {
             let streams = DecodeStreams(options, seed: seed)
             for lane in options.lanes {
                 var result = DecodeLaneResult(lane)
-                let run = DecodeLaneRun(
-                    lane: lane,
-                    options: options,
-                    seed: seed,
-                    loop: group.next(),
-                    stop: StopFlag()
-                )
+                let run = DecodeLaneRun(lane: lane, options: options, seed: seed, loop: group.next(), stop: StopFlag())
                 do {
                     try await run.perform(streams) { interval in
                         _ = result.add(interval, began: 0)

@@ -1,7 +1,8 @@
-import Foundation
 package import HostFit
 import Measurement
 package import Report
+import RunControl
+package import Scenario
 
 /// The report of `clamor doctor`, as text and as JSON.
 package struct DoctorRecord: Codable, Sendable {
@@ -13,14 +14,6 @@ package struct DoctorRecord: Codable, Sendable {
         /// The given addresses; empty if the system chooses, with automatic spreading on loopback.
         package var sources: [String]
         package var eventLoops: Int
-
-        enum CodingKeys: String, CodingKey {
-            case clients
-            case rate
-            case targets
-            case sources
-            case eventLoops = "event_loops"
-        }
     }
 
     package struct Check: Codable, Sendable {
@@ -38,21 +31,10 @@ package struct DoctorRecord: Codable, Sendable {
             self.state = check.state
             self.found = check.found
             self.needs = check.needs
-            self.change = check.change(isFile: isFile)
+            self.change = check.change(isFile ? .keys : .flags)
             self.available = check.available
             self.needed = check.needed
             self.largestClients = check.largestClients
-        }
-
-        enum CodingKeys: String, CodingKey {
-            case name
-            case state
-            case found
-            case needs
-            case change
-            case available
-            case needed
-            case largestClients = "largest_clients"
         }
     }
 
@@ -64,7 +46,7 @@ package struct DoctorRecord: Codable, Sendable {
     package var largestClients: Int?
     package var limitedBy: String?
     package var checks: [Check]
-    /// Of a scenario; its checks are those of one of the hosts.
+    /// The hosts of a scenario, whose checks are those of one of the hosts.
     package var machines: Machines?
     /// The load in the form of command-line flags.
     package var flags: String?
@@ -85,30 +67,19 @@ package struct DoctorRecord: Codable, Sendable {
         self.flags = fit.clients == nil ? nil : load
     }
 
-    enum CodingKeys: String, CodingKey {
-        case schema
-        case load
-        case fits
-        case largestClients = "largest_clients"
-        case limitedBy = "limited_by"
-        case checks
-        case machines
-        case flags
-    }
-
     /// Pretty-printed, with sorted keys.
-    package func json() throws -> String { try PrettyJSON.text(self, path: "doctor") }
+    package func json() throws -> String { try PrettyJSON.text(self, path: "doctor", isSnakeCase: true) }
 
     /// One line per check, between the requested load and the largest number of clients.
     package func text(_ style: TerminalStyle) -> String {
         if let machines = self.machines { return self.text(of: machines, style) }
         let asked = self.flags ?? "what it allows at most"
-        let rate = self.load.rate.map { ", \(Human.rate($0))" } ?? ""
+        let rate = self.load.rate.map { ", \(Words.rate($0))" } ?? ""
         var lines = ["This host · \(asked)\(rate) to \(self.load.targets.joined(separator: ","))", ""]
         lines += self.lines(style)
         if let most = self.largestClients {
             let limit = self.limitedBy.map { ", limited by \($0)" } ?? ""
-            lines += ["", "The largest number of clients: \(Human.count(UInt64(max(0, most))))\(limit)."]
+            lines += ["", "The largest number of clients: \(Words.count(UInt64(max(0, most))))\(limit)."]
         }
         return lines.joined(separator: "\n") + "\n"
     }
@@ -132,19 +103,19 @@ package struct DoctorRecord: Codable, Sendable {
         package var smallest: Int?
         package var clients: Int
         package var processes: Int
-        package var clientsOfProcess: Int
-        package var descriptorsOfProcess: Int
+        package var processClients: Int
+        package var processDescriptors: Int
         package var sourceAddresses: Int
         package var sourceAddressesNeeded: Int?
         /// From one source address to one target.
         package var ports: Int
         /// Resident bytes of all processes, and those of the kernel and of the embedded broker.
-        package var processBytes: UInt64
-        package var kernelBytes: UInt64
-        package var connectCPUSeconds: Double
+        package var processMemoryBytes: UInt64
+        package var kernelMemoryBytes: UInt64
+        package var connectCpuSeconds: Double
         package var connectCores: Double?
         package var loadCores: Double?
-        /// Of the whole run; absent without an end, or with a closed loop.
+        /// CPU time of the whole run; absent without an end, or with a closed loop.
         package var cpuSeconds: Double?
 
         init(_ share: HostShare, smallest: Int?) {
@@ -152,32 +123,17 @@ package struct DoctorRecord: Codable, Sendable {
             self.smallest = smallest
             self.clients = share.clients
             self.processes = share.processes
-            self.clientsOfProcess = share.clientsOfProcess
-            self.descriptorsOfProcess = share.descriptorsOfProcess
+            self.processClients = share.clientsOfProcess
+            self.processDescriptors = share.descriptorsOfProcess
             self.sourceAddresses = share.sources
             self.sourceAddressesNeeded = share.sourcesNeeded
             self.ports = share.ports
-            self.processBytes = share.processBytes
-            self.kernelBytes = share.kernelBytes
-            self.connectCPUSeconds = share.connectSeconds
+            self.processMemoryBytes = share.processBytes
+            self.kernelMemoryBytes = share.kernelBytes
+            self.connectCpuSeconds = share.connectSeconds
             self.connectCores = share.connectCores
             self.loadCores = share.hasClosedLoop ? nil : share.loadCores
             self.cpuSeconds = share.cpuSeconds
-        }
-
-        enum CodingKeys: String, CodingKey {
-            case hosts, smallest, clients, processes
-            case clientsOfProcess = "process_clients"
-            case descriptorsOfProcess = "process_descriptors"
-            case sourceAddresses = "source_addresses"
-            case sourceAddressesNeeded = "source_addresses_needed"
-            case ports
-            case processBytes = "process_memory_bytes"
-            case kernelBytes = "kernel_memory_bytes"
-            case connectCPUSeconds = "connect_cpu_seconds"
-            case connectCores = "connect_cores"
-            case loadCores = "load_cores"
-            case cpuSeconds = "cpu_seconds"
         }
     }
 
@@ -209,7 +165,7 @@ package struct DoctorRecord: Codable, Sendable {
     }
 
     func text(of machines: Machines, _ style: TerminalStyle) -> String {
-        let rate = self.load.rate.map { ", \(Human.rate($0))" } ?? ""
+        let rate = self.load.rate.map { ", \(Words.rate($0))" } ?? ""
         let hosts = "\(Words.count(machines.hosts)) \(machines.hosts == 1 ? "host" : "hosts") like this one"
         let clients = Words.count(self.load.clients ?? 0, "client")
         var lines = [
@@ -217,7 +173,7 @@ package struct DoctorRecord: Codable, Sendable {
             "", "The largest share of a host:",
         ]
         lines += self.lines(style) + [""]
-        let memory = Words.bytes(machines.processBytes + machines.kernelBytes)
+        let memory = Words.binaryBytes(machines.processMemoryBytes + machines.kernelMemoryBytes)
         var costs = ["\(memory) of memory"]
         if let seconds = machines.cpuSeconds {
             costs.append("\(Words.decimal(seconds, digits: 1)) CPU-seconds")

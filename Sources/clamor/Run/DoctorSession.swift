@@ -3,17 +3,14 @@ import LoadEngine
 import Measurement
 import NIOCore
 import Report
+import RunControl
 import RunResult
+import Scenario
 
 /// `clamor doctor`: runs the host checks that precede every run, and prints all results.
 struct DoctorSession {
-    private let options: DoctorOptions
-    private let screen: ProgressScreen
-
-    init(_ options: DoctorOptions) {
-        self.options = options
-        self.screen = ProgressScreen(quiet: options.quiet, json: options.json)
-    }
+    let options: DoctorOptions
+    private var screen: ProgressScreen { ProgressScreen(self.options) }
 
     func perform() async -> ExitStatus {
         Descriptors.raiseLimit()
@@ -21,7 +18,8 @@ struct DoctorSession {
         var limits = HostLimits.read()
         limits.stealShare = steal
         if let scenario = self.options.scenario {
-            return MachinesSession(scenario, self.options, limits: limits, screen: self.screen).perform()
+            let hosts = self.options.hosts
+            return MachinesSession(scenario: scenario, hosts: hosts, limits: limits, screen: self.screen).perform()
         }
         let load = self.options.load
         let threads =
@@ -38,15 +36,8 @@ struct DoctorSession {
         fit.split = { SegmentOptions().split(plan, of: $0) { _ in true } }
         let words = load.common.loadWords(own: 0)
         let record = DoctorRecord(fit, of: words, targets: load.targetNames, sources: load.sourceAddresses)
-        if self.options.json {
-            if let text = try? record.json() { self.screen.write(text) }
-        } else {
-            self.screen.show(record.text(self.screen.style))
-        }
-        let problems = fit.sentences(of: words, isFile: false)
-        guard !problems.isEmpty else { return .success }
-        self.screen.warn(problems.joined(separator: "; "))
-        return .usage
+        let problems = fit.sentences(of: words, .flags)
+        return self.screen.show(record, problem: problems.isEmpty ? nil : problems.joined(separator: "; "))
     }
 
     /// CPU steal within half a second: about 100 ticks on two cores, so a resolution of one per cent.
@@ -59,19 +50,10 @@ struct DoctorSession {
 
 /// `clamor doctor FILE`: how many hosts like this one carry a scenario, or whether a number of them does.
 struct MachinesSession {
-    private let scenario: ScenarioOptions
-    private let hosts: Int?
-    private let limits: HostLimits
-    private let screen: ProgressScreen
-    private let isJSON: Bool
-
-    init(_ scenario: ScenarioOptions, _ options: DoctorOptions, limits: HostLimits, screen: ProgressScreen) {
-        self.scenario = scenario
-        self.hosts = options.hosts
-        self.limits = limits
-        self.screen = screen
-        self.isJSON = options.json
-    }
+    let scenario: ScenarioOptions
+    let hosts: Int?
+    let limits: HostLimits
+    let screen: ProgressScreen
 
     func perform() -> ExitStatus {
         let smallest = HostShare.smallest { self.share(of: $0) }
@@ -82,16 +64,8 @@ struct MachinesSession {
             smallest: smallest?.share.hosts,
             limit: smallest?.limit?.name ?? share.problems.first?.name
         )
-        if self.isJSON {
-            if let text = try? record.json() { self.screen.write(text) }
-        } else {
-            self.screen.show(record.text(self.screen.style))
-        }
-        guard let refusal = share.refusal(of: self.scenario.name, smallest: smallest?.share.hosts) else {
-            return .success
-        }
-        self.screen.warn(refusal)
-        return .usage
+        let problem = share.refusal(of: self.scenario.name, smallest: smallest?.share.hosts)
+        return self.screen.show(record, problem: problem)
     }
 
     // MARK: - Shares
@@ -99,14 +73,14 @@ struct MachinesSession {
     /// The largest share of so many hosts: that of segment 1.
     private func share(of hosts: Int) -> HostShare {
         let part = PlanSegment(index: 0, of: hosts)
-        let groups = self.scenario.groups.map { $0.with(part: part).runGroup }
+        let groups = self.scenario.with(part: part).runGroups()
         let all = self.scenario.common.threads ?? LoadOptions.defaultThreads(groups, cores: self.limits.cores)
-        let beside = HostQuestion(groups, limits: self.limits, threads: all).fits.first?.descriptorsBeside ?? 0
+        let beside = HostQuestion(groups: groups, limits: self.limits, threads: all).fits.first?.descriptorsBeside ?? 0
         let most = self.limits.descriptorsSoft.map { Int(clamping: $0) - beside } ?? .max
         let clients = groups.reduce(0) { $0 + $1.clients }
         let processes = self.processes(on: hosts, clients: clients, most: most)
         let loops = self.scenario.common.threads ?? max(1, all / processes)
-        let question = HostQuestion(groups, limits: self.limits, threads: loops * processes)
+        let question = HostQuestion(groups: groups, limits: self.limits, threads: loops * processes)
         var share = HostShare(
             hosts: hosts,
             processes: processes,
@@ -133,13 +107,27 @@ struct MachinesSession {
 
     /// Clients of the largest of so many segments.
     private func clients(of segments: Int) -> Int {
-        self.scenario.groups.reduce(0) { $0 + $1.with(part: PlanSegment(index: 0, of: segments)).runGroup.clients }
+        self.scenario.with(part: PlanSegment(index: 0, of: segments)).runGroups().reduce(0) { $0 + $1.clients }
     }
 
     private func isDivisible(into segments: Int) -> Bool {
         var options = self.scenario.common.segment
         options.part = PlanSegment(index: 0, of: segments)
-        return self.scenario.groups.allSatisfy { $0.runGroup.isDivisible(options) }
+        return self.scenario.runGroups().allSatisfy { $0.isDivisible(options) }
+    }
+}
+
+extension ProgressScreen {
+    /// Shows what this host allows, and why it does not suffice.
+    fileprivate func show(_ record: DoctorRecord, problem: String?) -> ExitStatus {
+        if !self.isJSON {
+            self.show(record.text(self.style))
+        } else if let text = try? record.json() {
+            self.write(text)
+        }
+        guard let problem else { return .success }
+        self.warn(problem)
+        return .usage
     }
 }
 
@@ -155,7 +143,7 @@ extension HostShare {
         if let smallest, smallest > self.hosts {
             remedy = "take more hosts (--hosts \(smallest))"
         } else {
-            let changes = problems.compactMap { $0.change(isFile: true) }
+            let changes = problems.compactMap { $0.change(.keys) }
             remedy = changes.isEmpty ? "take another number of hosts (--hosts)" : changes.joined(separator: "; ")
         }
         let hosts = "\(Words.count(self.hosts)) \(self.hosts == 1 ? "host" : "hosts") like this one"

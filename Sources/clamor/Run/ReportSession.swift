@@ -1,25 +1,18 @@
 import Measurement
 import Pages
 import Report
+import RunControl
 import RunResult
+import Scenario
 
 /// Shows results again, and makes pages of them.
 struct ReportSession {
-    private let options: ReportOptions
-    private let screen: ProgressScreen
-
-    init(_ options: ReportOptions) {
-        self.options = options
-        self.screen = ProgressScreen(quiet: false, json: options.json, detail: options.summary)
-    }
+    let options: ReportOptions
+    private var screen: ProgressScreen { ProgressScreen(self.options) }
 
     func perform() -> ExitStatus {
-        do throws(RunRefusal) {
-            try self.options.files.check()
-        } catch {
-            return self.screen.refuse(error)
-        }
-        do throws(ResultError) {
+        guard self.screen.attempt({ try self.options.files.check() }) != nil else { return .cannotCreate }
+        return self.screen.attempt {
             guard self.options.directories.count == 1 else {
                 let (runs, leftOut) = try ComparedRun.readTrend(self.options.directories)
                 for line in leftOut { self.screen.warn(line) }
@@ -30,10 +23,7 @@ struct ReportSession {
             let record = try self.read(directory)
             try self.show(record)
             return self.writePage { PageFiles.write(record, in: directory, to: $0) }
-        } catch {
-            self.screen.warn("\(error)")
-            return .dataError
-        }
+        } ?? .dataError
     }
 
     private func check(_ laws: RunLaws) -> ExitStatus {

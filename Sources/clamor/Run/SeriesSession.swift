@@ -1,21 +1,18 @@
 import Measurement
 import Report
+import RunControl
 import RunResult
+import Scenario
 
 /// Runs of a scenario one after the other, alone or alternating with a second one for comparison.
 struct SeriesSession {
-    private let options: SeriesOptions
-    private let screen: ProgressScreen
-    private let runs = ChildRuns()
-
-    init(_ options: SeriesOptions) {
-        self.options = options
-        self.screen = ProgressScreen(
-            quiet: options.comparison.quiet,
-            json: options.comparison.json,
-            colour: options.sides[0].scenario.common.colour
-        )
+    let options: SeriesOptions
+    private var screen: ProgressScreen {
+        let comparison = self.options.comparison
+        let colour = self.options.sides[0].scenario.common.colour
+        return ProgressScreen(quiet: comparison.quiet, json: comparison.json, colour: colour)
     }
+    private let runs = ChildRuns()
 
     func perform() async -> ExitStatus {
         if self.options.isCheck { return self.check() }
@@ -33,7 +30,7 @@ struct SeriesSession {
 
     /// A run as the endpoint shows it before its first interval.
     private func run(of side: SeriesOptions.Side, _ name: String) -> LiveRun {
-        let groups = side.scenario.groups.map(\.runGroup)
+        let groups = side.scenario.runGroups()
         return LiveRun(
             .begun(side.scenario.common.redactedCommand, plan: ["name": .string(name)]),
             course: LiveCourse(side.scenario.common, groups),
@@ -76,12 +73,7 @@ struct SeriesSession {
                 break
             }
         }
-        do throws(ResultError) {
-            try directory.finish()
-        } catch {
-            self.screen.warn("\(error)")
-            return .cannotCreate
-        }
+        guard self.screen.attempt({ try directory.finish() }) != nil else { return .cannotCreate }
         if let end {
             let whole = statuses.count { $0.leavesWholeRun }
             let words = whole == 1 ? "1 of \(turns.count) runs is whole" : "\(whole) of \(turns.count) runs are whole"
@@ -105,7 +97,7 @@ struct SeriesSession {
         comparison.new = ["\(path)/\(self.options.sides[1].name)"]
         comparison.directory = path
         self.screen.show("\n")
-        let status = CompareSession(comparison).perform()
+        let status = CompareSession(options: comparison).perform()
         self.screen.show("\nFiles  \(path)/  compare.json compare.md a/ b/\n")
         return .first(statuses + [status])
     }
@@ -114,7 +106,7 @@ struct SeriesSession {
     private func difference(_ firsts: [String: ComparedRun]) -> String? {
         let runs = self.options.sides.compactMap { firsts[$0.name] }
         guard runs.count > 1, runs.count == self.options.sides.count else { return nil }
-        return CompareSession(self.options.comparison).differences(runs).first
+        return CompareSession(options: self.options.comparison).differences(runs).first
     }
 
     private var areComparable: Bool {
@@ -122,14 +114,14 @@ struct SeriesSession {
         let sides = self.options.sides.map { side in
             ComparedRun(path: "\(side.arguments[1]) (\(side.name))", record: side.scenario.expectedRecord)
         }
-        return CompareSession(self.options.comparison).wouldCompare(sides[0], sides[1])
+        return CompareSession(options: self.options.comparison).wouldCompare(sides[0], sides[1])
     }
 
     private func check() -> ExitStatus {
         var statuses: [ExitStatus] = []
         for side in self.options.sides {
             if self.options.sides.count > 1 { self.screen.show("\(side.name): ") }
-            statuses.append(ScenarioCheck(side.scenario).perform())
+            statuses.append(ScenarioCheck(scenario: side.scenario).perform())
         }
         let runs = "\(self.options.runs) run\(self.options.runs == 1 ? "" : "s")"
         self.screen.show(
@@ -144,27 +136,22 @@ struct SeriesSession {
 extension ScenarioOptions {
     /// The expected parts of a run's record before it starts.
     fileprivate var expectedRecord: RunRecord {
-        var plan = self.planRecord(seed: 0)
-        let groups = self.groups.map { ($0.name, JSONValue.object($0.runGroup.planRecord(seed: 0))) }
-        plan["groups"] = .object(Dictionary(groups, uniquingKeysWith: { $1 }))
-        return RunRecord(command: [], tool: .own, host: HostFacts.read(), plan: plan, startedAt: "")
+        let plan = self.plan(seed: 0)
+        return RunRecord(command: [], tool: Version.tool, host: HostFacts.read(), plan: plan, startedAt: "")
     }
 }
 
-/// One line about one run of several.
 private struct RunLine {
     let text: String
 
     init(_ name: String, _ record: RunRecord) {
         var words = [name, record.verdict?.state.rawValue].compactMap(\.self)
-        let latencies = ["publish_ack_duration", "delivery_duration", "iq_duration", "connect_duration"]
-        let latency = latencies.lazy.compactMap { name in
-            record.metrics.last { $0.name == name && $0.labels["stage"] == nil }
+        let latencies: [MetricDefinition] = [.publishAck, .delivery, .iq, .connect]
+        let latency = latencies.lazy.compactMap { kind in
+            record.metrics.last { $0.isOf(kind) && $0.labels["stage"] == nil }
         }.first
         if let latency, let reading = latency.duration {
-            words.append(
-                "\(latency.name) p50 \(Human.duration(reading.p50)), p99 \(Human.duration(reading.p99))"
-            )
+            words.append("\(latency.name) p50 \(Words.duration(reading.p50)), p99 \(Words.duration(reading.p99))")
         }
         self.text = words.joined(separator: " · ") + "\n"
     }

@@ -232,10 +232,11 @@ final class ProofBooks {
         if self.isJoint, loop == 0, notice.visit == 0 { self.beganLate(notice) }
         let receiver = self.receiver(notice.target)
         for (index, shard) in self.shards.enumerated() where index % self.plan.loops == loop {
-            shard.publishers.forEachRow(of: Set(shard.table.audiences(with: receiver))) { row in
+            let audiences = Set(shard.table.audiences(with: receiver))
+            for row in 0..<shard.publishers.count where audiences.contains(shard.publishers.audience(ofRow: row)) {
                 let next = shard.publishers.next(row)
                 // Before the first message a first subscription excuses nothing.
-                if notice.visit == 0, next == 0 { return }
+                if notice.visit == 0, next == 0 { continue }
                 let key = StreamKey(
                     subscription: receiver,
                     publisher: shard.numbers[shard.publishers.publisher(ofRow: row)].publisher,
@@ -270,13 +271,17 @@ final class ProofBooks {
             guard let place = self.places[message] else { continue }
             let shard = self.shard(facts.client)
             if facts.qos > 0, !facts.isKnown { shard.publishers.noteUnknown(place.row, place.sequence) }
-            if facts.qos > 0, facts.isOutstanding { shard.publishers.noteOutstanding(place.row, place.sequence) }
-            if facts.isResent { shard.publishers.noteResent(place.row, place.sequence) }
-            if facts.isAdmitted { shard.publishers.noteAdmitted(place.row, place.sequence) }
+            guard facts.isOutstanding || facts.isResent || facts.isAdmitted else { continue }
+            var own = shard.publishers.exceptions[place.row] ?? PublishExceptions()
+            if facts.qos > 0, facts.isOutstanding { own.outstanding.insert(place.sequence) }
+            if facts.isResent { own.resent.insert(place.sequence) }
+            if facts.isAdmitted { own.admitted.insert(place.sequence) }
+            shard.publishers.exceptions[place.row] = own
         }
         for one in self.run.neverSent {
             let row = self.row(one.client, one.stream, one.topic).row
-            self.shard(one.client).publishers.noteNeverSent(row)
+            let shard = self.shard(one.client)
+            shard.publishers.exceptions[row, default: PublishExceptions()].neverSent.add(lane: 0, last: 0)
         }
     }
 }

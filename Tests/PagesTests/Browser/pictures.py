@@ -1,10 +1,13 @@
 """Makes the pictures of pages that README and the guides show, from runs of its own.
 
 pictures.py CLAMOR FOLDER [RUNS]: with RUNS the runs of an earlier call, or where they are kept.
+pictures.py CLAMOR --example FOLDER: the example of README, a run of mosquitto and one of the decoder.
 """
 
 import os
 import pathlib
+import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -91,6 +94,32 @@ class Runs:
         return page
 
 
+def example(clamor, target):
+    """What README shows without a build: the files that a reader opens, and a picture of the first page."""
+    loads = {
+        "mosquitto": ["pubsub", "-h", "127.0.0.1", "-c", "100", "-q", "1", "-s", "256", "--rate", "1000/s"],
+        "decoder": ["decode"],
+    }
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    broker = subprocess.Popen(["mosquitto", "-p", port], stderr=subprocess.DEVNULL)
+    try:
+        for name, load in loads.items():
+            folder = target / name
+            shutil.rmtree(folder, ignore_errors=True)
+            place = ["-p", port] if "-h" in load else []
+            subprocess.run([clamor, *load, *place, "--out", str(folder)], check=True)
+            for file in folder.iterdir():
+                if file.suffix not in (".json", ".csv", ".html"):
+                    file.unlink()
+    finally:
+        broker.terminate()
+        broker.wait()
+    with Chromium() as browser:
+        shoot(Page(browser), target / "mosquitto" / "report.html", target / "mosquitto" / "page.png")
+
+
 def shoot(page, source, target, dark=False):
     """The first screen, as high as the limit allows."""
     page.view(WIDTH, dark=dark)
@@ -106,6 +135,8 @@ def shoot(page, source, target, dark=False):
 
 
 def main():
+    if sys.argv[2] == "--example":
+        return example(sys.argv[1], pathlib.Path(sys.argv[3]))
     clamor, target = sys.argv[1], pathlib.Path(sys.argv[2])
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="clamor-pictures-") as scratch:

@@ -1,3 +1,4 @@
+import Scenario
 import clamor
 
 /// The page with every key of scenario files.

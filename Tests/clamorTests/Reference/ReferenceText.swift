@@ -1,3 +1,4 @@
+import Scenario
 import clamor
 
 /// Words of the option table as Markdown and as plain text.

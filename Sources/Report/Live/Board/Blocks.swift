@@ -14,6 +14,14 @@ enum Blocks {
         self.heights[max(0, self.eighths(value, of: top, in: 1) - 1)]
     }
 
+    /// The values over `width` columns, each as wide as the others; the last ones where there are more than columns.
+    ///
+    /// The course of a young run is as wide as that of an old one.
+    static func stretched(_ values: [Double?], to width: Int) -> [Double?] {
+        let values = Array(values.suffix(max(0, width)))
+        return values.isEmpty ? [] : (0..<width).map { values[$0 * values.count / width] }
+    }
+
     /// Rows of a column chart, the highest first.
     static func chart(_ values: [Double?], to top: Double, rows: Int) -> [String] {
         let filled = values.map { value in

@@ -6,7 +6,7 @@ struct BoardLine: Hashable, Sendable {
     }
 
     private var pieces: [Piece] = []
-    /// In display columns.
+    /// The width in display columns.
     private(set) var width = 0
 
     init() {}
@@ -31,7 +31,6 @@ struct BoardLine: Hashable, Sendable {
         self.width += other.width
     }
 
-    /// Blanks up to a column.
     mutating func pad(to column: Int) {
         if column > self.width { self.add(String(repeating: " ", count: column - self.width)) }
     }

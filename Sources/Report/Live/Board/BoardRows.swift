@@ -53,7 +53,6 @@ struct BoardRows: Sendable {
         return byRank.prefix(max(0, height)).sorted().map { self.rows[$0].line }
     }
 
-    /// Two columns beside each other.
     static func beside(_ left: [BoardLine], _ right: [BoardLine], at column: Int) -> [BoardLine] {
         (0..<max(left.count, right.count)).map { row in
             var line = row < left.count ? left[row] : BoardLine()

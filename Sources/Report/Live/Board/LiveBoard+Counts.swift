@@ -15,23 +15,23 @@ extension LiveBoard {
             if let up = figures.clientsUp {
                 parts.append(
                     BoardLine(
-                        "\(Human.number(up.rounded())) of \(Human.number(planned)) up",
+                        "\(Words.number(up.rounded())) of \(Words.number(planned)) up",
                         up >= planned ? .green : .yellow
                     )
                 )
             }
             for (state, count) in states.sorted(by: { $0.key < $1.key }) where state != "connected" {
-                parts.append(BoardLine("\(Human.number(count.rounded())) \(state)"))
+                parts.append(BoardLine("\(Words.number(count.rounded())) \(state)"))
             }
         }
         if let lost = self.lostConnections { parts.append(lost) }
-        if let count = self.total("reconnects") {
-            parts.append(BoardLine(Human.counted(count, "reconnect"), count > 0 ? nil : .dim))
+        if let count = self.total(.reconnects) {
+            parts.append(BoardLine(Words.counted(count, "reconnect"), count > 0 ? nil : .dim))
         }
         rows.add(Self.titled("Clients", parts, width: width), .clients, then: .reason)
         let up = self.history({ $1 }) { $0.clientsUp }
         // A level line shows nothing.
-        if Set(up.compactMap(\.self)).count > 1, let trend = Self.trend("up", up, width: width, Human.number) {
+        if Set(up.compactMap(\.self)).count > 1, let trend = Self.trend("up", up, width: width, Words.number) {
             rows.add(trend, .trend)
         }
         return rows
@@ -39,16 +39,54 @@ extension LiveBoard {
 
     /// `12 lost (10 reset, 2 timeout)`: connections, without those that the plan closes; absent where it is not counted.
     private var lostConnections: BoardLine? {
-        let counters = self.totals.filter { $0.name == "disconnects" && !$0.labels.isOfPlannedDeparture }
+        let counters = self.totals.filter { $0.isOf(.disconnects) && !$0.labels.isOfPlannedDeparture }
         guard let lost = counters.compactMap(\.counter).sum(of: { $0.value }) else { return nil }
-        guard lost > 0 else { return BoardLine("0 lost", .dim) }
-        var reasons: [String: Double] = [:]
-        for metric in counters {
-            reasons[metric.labels["reason"] ?? "unknown", default: 0] += metric.counter?.value ?? 0
+        let reasons = Self.sums(counters) { $0["reason"] ?? "unknown" }
+        let words = reasons.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+        return Self.lost(lost, words.map { "\(Words.number($0.value)) \($0.key)" })
+    }
+
+    /// `3 lost (violated 2, dropped 1)`, or `0 lost`.
+    private static func lost(_ count: Double, _ parts: [String]) -> BoardLine {
+        guard count > 0 else { return BoardLine("0 lost", .dim) }
+        let words = parts.isEmpty ? "" : " (\(parts.joined(separator: ", ")))"
+        return BoardLine("\(Words.number(count)) lost\(words)", .red)
+    }
+
+    /// Counters added up by a label, without zeros and those without the label.
+    private static func sums(_ counters: [Metric], by label: (Labels) -> String?) -> [String: Double] {
+        counters.reduce(into: [:]) { sums, metric in
+            guard let value = metric.counter?.value, value > 0, let key = label(metric.labels) else { return }
+            sums[key, default: 0] += value
         }
-        let words = reasons.filter { $0.value > 0 }.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
-            .map { "\(Human.number($0.value)) \($0.key)" }
-        return BoardLine("\(Human.number(lost)) lost (\(words.joined(separator: ", ")))", .red)
+    }
+
+    // MARK: - In flight
+
+    /// The operations that are due and without an answer, and the age of the oldest; nothing after the end.
+    ///
+    /// Where one waits for a second, the row is as important as deliveries.
+    func inFlight(_ width: Int) -> BoardRows {
+        var rows = BoardRows()
+        guard self.run.final == nil else { return rows }
+        var parts: [BoardLine] = []
+        // At QoS 0 and of messages without stream management nothing answers.
+        let isAnswered = { (labels: Labels) in ["1", "2"].contains(labels["qos"]) || labels["stanza"] == "iq" }
+        let acked = self.totals.counters(MetricDefinition.all(.acked)).sum { $0.value }
+        let due = self.totals.counters(MetricDefinition.all(.offered), where: isAnswered).sum { $0.value }
+        if let acked, let due {
+            let count = max(0, due - acked)
+            let words = self.run.standing.errors.isEmpty ? "without an answer" : "without an answer or failed"
+            parts.append(BoardLine("\(Words.number(count)) \(words)", count > 0 ? nil : .dim))
+        }
+        var oldest = 0.0
+        for kind in MetricDefinition.all(.backlog) {
+            guard let age = self.latest(kind).compactMap(\.gauge?.value).max(), age >= 0.001 else { continue }
+            oldest = max(oldest, age)
+            parts.append(BoardLine("\(kind.title) \(Words.duration(age))", age >= 1 ? .yellow : nil))
+        }
+        rows.add(Self.titled("In flight", parts, width: width), oldest >= 1 ? .deliveries : .generator, then: .reason)
+        return rows
     }
 
     // MARK: - Deliveries
@@ -66,7 +104,7 @@ extension LiveBoard {
         return counted.map { Double($0) } ?? IntervalFigures.received(self.totals)
     }
 
-    private var lost: Double? { self.total("delivery_lost", where: Self.isMessage) }
+    private var lost: Double? { self.total(.deliveryLost, where: Self.isMessage) }
 
     /// Messages that the receivers shall have by now and do not have, those apart that are lost.
     ///
@@ -83,19 +121,16 @@ extension LiveBoard {
         var rows = BoardRows()
         var parts: [BoardLine] = []
         if let delivered = self.delivered {
-            let of = self.expected.map { " of \(Human.number($0)) expected" } ?? ""
-            parts.append(BoardLine(Human.number(delivered) + of))
+            let of = self.expected.map { " of \(Words.number($0)) expected" } ?? ""
+            parts.append(BoardLine(Words.number(delivered) + of))
         }
         if let outstanding = self.outstanding {
-            parts.append(BoardLine("\(Human.number(outstanding)) outstanding", outstanding > 0 ? .yellow : .dim))
+            parts.append(BoardLine("\(Words.number(outstanding)) outstanding", outstanding > 0 ? .yellow : .dim))
         }
         if let losses = self.losses { parts.append(losses) }
-        for (name, word) in [
-            ("delivery_duplicated", "duplicated"), ("delivery_reordered", "out of order"),
-            ("delivery_gaps", "missing in gaps"),
-        ] {
-            guard let count = self.total(name, where: Self.isMessage) else { continue }
-            parts.append(BoardLine("\(Human.number(count)) \(word)", count > 0 ? .yellow : .dim))
+        for kind in MetricDefinition.irregularities + [.deliveryGaps] {
+            guard let count = self.total(kind, where: Self.isMessage) else { continue }
+            parts.append(BoardLine("\(Words.number(count)) \(kind.title)", count > 0 ? .yellow : .dim))
         }
         let title = self.expected == nil ? "Received" : "Delivered"
         rows.add(Self.titled(title, parts, width: width), .deliveries, then: .reason)
@@ -105,21 +140,12 @@ extension LiveBoard {
     /// `3 lost (violated 2, dropped 1)`; absent where it is not known.
     private var losses: BoardLine? {
         guard let lost = self.lost else { return nil }
-        guard lost > 0 else { return BoardLine("0 lost", .dim) }
-        var causes: [String: Double] = [:]
-        for metric in self.totals where metric.name == "delivery_lost" && Self.isMessage(metric.labels) {
-            guard let cause = metric.labels[Labels.cause], let value = metric.counter?.value, value > 0 else {
-                continue
-            }
-            causes[cause, default: 0] += value
-        }
+        let messages = self.totals.filter { $0.isOf(.deliveryLost) && Self.isMessage($0.labels) }
+        let causes = Self.sums(messages) { $0[Labels.cause] }
         let words = LedgerRecord.inOrder(causes.keys).map {
-            "\(LedgerRecord.words($0)) \(Human.number(causes[$0] ?? 0))"
+            "\(LedgerRecord.words($0)) \(Words.number(causes[$0] ?? 0))"
         }
-        return BoardLine(
-            "\(Human.number(lost)) lost" + (words.isEmpty ? "" : " (\(words.joined(separator: ", ")))"),
-            .red
-        )
+        return Self.lost(lost, words)
     }
 
     // MARK: - Errors
@@ -132,7 +158,7 @@ extension LiveBoard {
             rows.add(Self.title("Errors").adding(BoardLine("none", .dim)), .errors)
             return rows
         }
-        var parts = errors.prefix(Self.mostErrors).map { BoardLine("\(Human.count($0.count)) \($0.words)", .red) }
+        var parts = errors.prefix(Self.mostErrors).map { BoardLine("\(Words.count($0.count)) \($0.words)", .red) }
         if errors.count > Self.mostErrors { parts.append(BoardLine("and \(errors.count - Self.mostErrors) more")) }
         rows.add(Self.titled("Errors", parts, width: width), .errors, then: .example)
         if !first.example.isEmpty {

@@ -29,7 +29,7 @@ extension LiveBoard {
         if latest.phase == "drain" { return self.drain }
         guard let place = self.run.place, let begin = self.run.loadBegin else {
             let up = self.run.recent.last?.clientsUp
-            let words = [up.map(Human.number), "of \(Human.number(Double(self.run.clientsPlanned))) clients up"]
+            let words = [up.map(Words.number), "of \(Words.number(Double(self.run.clientsPlanned))) clients up"]
             let share = ratio(up, Double(self.run.clientsPlanned)) ?? 0
             return Self.bar(latest.phase, share, [], words.compactMap(\.self).joined(separator: " "), width)
         }
@@ -57,7 +57,7 @@ extension LiveBoard {
         let passed = self.run.stages.last.map { Self.clock($0.durationSeconds) } ?? ""
         let most = self.run.course.drainSeconds
         let awaited =
-            self.outstanding.map { "waits for \(Human.counted($0, "outstanding message"))" }
+            self.outstanding.map { "waits for \(Words.counted($0, "outstanding message"))" }
             ?? "waits for what is under way"
         return Self.title("drain").adding(
             BoardLine(awaited + (most > 0 ? " · \(passed) of at most \(Self.clock(most))" : " · \(passed)"))
@@ -89,7 +89,7 @@ extension LiveBoard {
 
     /// `0:42`, `1:02:03`.
     static func clock(_ seconds: Double) -> String {
-        guard seconds.isFinite else { return Human.unknown }
+        guard seconds.isFinite else { return Words.unknown }
         let whole = UInt64(bounded: seconds.rounded())
         func two(_ value: UInt64) -> String { (value < 10 ? "0" : "") + String(value) }
         let (hours, minutes) = (whole / 3600, whole / 60 % 60)

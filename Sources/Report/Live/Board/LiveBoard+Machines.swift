@@ -19,14 +19,14 @@ extension LiveBoard {
             part.add(" \(loops.count == 1 ? "" : "busiest ")\(Self.level(busiest))", Self.ink(busiest))
             parts.append(part)
         }
-        if let lag = self.latest("schedule_lag").compactMap(\.duration?.p99).max() {
-            parts.append(BoardLine("lag p99 \(Human.duration(lag))"))
+        if let lag = self.latest(.scheduleLag).compactMap(\.duration?.p99).max() {
+            parts.append(BoardLine("lag p99 \(Words.duration(lag))"))
         }
-        if let bytes = self.latest("generator_memory_bytes").compactMap(\.gauge?.value).max() {
-            parts.append(BoardLine(Human.bytes(bytes)))
+        if let bytes = self.latest(.generatorMemory).compactMap(\.gauge?.value).max() {
+            parts.append(BoardLine(Words.bytes(bytes)))
         }
         // Of several hosts the one that has least left.
-        if let idle = self.latest("host_cpu_idle").compactMap(\.gauge?.value).min() {
+        if let idle = self.latest(.hostCPUIdle).compactMap(\.gauge?.value).min() {
             parts.append(BoardLine("host \(Self.share(idle)) idle"))
         }
         rows.add(Self.titled("Generator", parts, width: width), .generator, then: .reason)
@@ -42,20 +42,15 @@ extension LiveBoard {
 
     /// The watched processes of the server and its own figures; nothing where nothing is watched.
     func server(_ width: Int) -> BoardRows {
-        let names = ["server_cpu", "server_thread_cpu", "server_memory_bytes", "server_descriptors"]
-        let metrics = names.flatMap(self.latest)
-        var processes: [String] = []
-        for metric in metrics {
-            let process = metric.labels["process"] ?? ""
-            if !processes.contains(process) { processes.append(process) }
-        }
+        let kinds: [MetricDefinition] = [.serverCPU, .serverThreadCPU, .serverMemory, .serverDescriptors]
+        let metrics = kinds.flatMap(self.latest)
         var rows = BoardRows()
-        for process in processes {
+        for process in metrics.map({ $0.labels["process"] ?? "" }).firstOfEach {
             let own = metrics.filter { $0.labels["process"] ?? "" == process }
             let lines = Self.titled(rows.count == 0 ? "Server" : "", Self.facts(of: process, own), width: width)
             rows.add(lines, .server, then: .reason)
         }
-        let series = (self.latest("server_metric") + self.latest("server_sys")).prefix(Self.mostSeries)
+        let series = (self.latest(.serverMetric) + self.latest(.serverSys)).prefix(Self.mostSeries)
         let parts = series.compactMap(Self.series)
         for line in Self.titled(rows.count == 0 ? "Server" : "", parts, width: width) { rows.add(line, .serverSeries) }
         let cpu = self.history(max) { $0.server.isEmpty ? nil : $0.server.reduce(0) { $0 + $1.value } }
@@ -65,20 +60,20 @@ extension LiveBoard {
 
     /// `mosquitto 98 % CPU · thread ▇ 97 % · 312 MB · 1,024 descriptors`: the busiest thread.
     private static func facts(of process: String, _ metrics: [Metric]) -> [BoardLine] {
-        func gauges(_ name: String) -> [Metric] {
-            metrics.filter { $0.name == name && $0.gauge?.value.isFinite == true }
+        func gauges(_ kind: MetricDefinition) -> [Metric] {
+            metrics.filter { $0.isOf(kind) && $0.gauge?.value.isFinite == true }
         }
-        func sum(_ name: String) -> Double? {
-            let known = gauges(name).compactMap(\.gauge?.value)
+        func sum(_ kind: MetricDefinition) -> Double? {
+            let known = gauges(kind).compactMap(\.gauge?.value)
             return known.isEmpty ? nil : known.reduce(0, +)
         }
         var parts: [BoardLine] = []
         var first = BoardLine(process)
-        if let cpu = sum("server_cpu") {
+        if let cpu = sum(.serverCPU) {
             first.add("\(process.isEmpty ? "" : " ")\(self.share(cpu)) CPU")
         }
         parts.append(first)
-        if let thread = gauges("server_thread_cpu").max(by: { $0.gauge?.value ?? 0 < $1.gauge?.value ?? 0 }),
+        if let thread = gauges(.serverThreadCPU).max(by: { $0.gauge?.value ?? 0 < $1.gauge?.value ?? 0 }),
             let cpu = thread.gauge?.value
         {
             let name = thread.labels["thread"].flatMap { $0 == process ? nil : " \($0)" } ?? ""
@@ -87,8 +82,8 @@ extension LiveBoard {
             part.add(" \(self.level(cpu))", self.ink(cpu))
             parts.append(part)
         }
-        if let bytes = sum("server_memory_bytes") { parts.append(BoardLine(Human.bytes(bytes))) }
-        if let count = sum("server_descriptors") { parts.append(BoardLine(Human.counted(count, "descriptor"))) }
+        if let bytes = sum(.serverMemory) { parts.append(BoardLine(Words.bytes(bytes))) }
+        if let count = sum(.serverDescriptors) { parts.append(BoardLine(Words.counted(count, "descriptor"))) }
         return parts
     }
 
@@ -97,13 +92,13 @@ extension LiveBoard {
         let name = metric.labels.all.map(\.value).joined(separator: " ")
         let value: String
         switch metric.reading {
-        case .counter(let reading): value = reading.rate.map(Human.rate) ?? Human.number(reading.value)
+        case .counter(let reading): value = reading.rate.map(Words.rate) ?? Words.number(reading.value)
         case .gauge(let reading):
             value =
                 switch metric.unit {
-                case "bytes": Human.bytes(reading.value)
-                case "seconds": Human.duration(reading.value)
-                default: Human.number(reading.value)
+                case "bytes": Words.bytes(reading.value)
+                case "seconds": Words.duration(reading.value)
+                default: Words.number(reading.value)
                 }
         case .duration: return nil
         }
@@ -122,7 +117,7 @@ extension LiveBoard {
 
     /// A share of a core, whole: decimals of a second's CPU are noise.
     private static func share(_ share: Double) -> String {
-        share.isFinite ? "\(Human.number((share * 100).rounded())) %" : Human.unknown
+        share.isFinite ? "\(Words.number((share * 100).rounded())) %" : Words.unknown
     }
 
     /// The share of a thread, with a sign where it is busy.
@@ -130,7 +125,7 @@ extension LiveBoard {
         self.share(share) + (share > GeneratorAudit.Limit.cpuShare ? " !" : "")
     }
 
-    /// Of a share of a core; beyond the first limit a loop counts as busy.
+    /// The colour of a share of a core; beyond the first limit a loop counts as busy.
     private static func ink(_ share: Double) -> TerminalStyle.Ink? {
         share > GeneratorAudit.Limit.cpuShare ? .red : share > GeneratorAudit.Limit.cpuShare * 3 / 4 ? .yellow : nil
     }

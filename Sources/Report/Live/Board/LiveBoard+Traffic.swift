@@ -4,9 +4,9 @@ import Measurement
 extension LiveBoard {
     /// Columns of one figure, its gap before it.
     private static let figureWidth = 9
-    /// Where the first figure begins.
+    /// The column at which the first figure begins.
     private static let nameWidth = 22
-    /// As wide as the words above it.
+    /// A sparkline is at least as wide as the words above it.
     private static let leastSparkline = 15
     private static let mostChartRows = 14
     /// More latencies than these are joined by group.
@@ -42,11 +42,13 @@ extension LiveBoard {
             var line = BoardLine("  " + name.truncated(to: Self.nameWidth - 3))
             for (column, figure) in figures.enumerated() {
                 let end = Self.nameWidth + Self.figureWidth * (column + 1)
-                let text = figure.map { Human.number($0.rounded()) } ?? ""
+                let text = figure.map { Words.number($0.rounded()) } ?? ""
                 line.add(text, endingAt: end, rank == .total ? .bold : nil)
             }
             if room >= Self.leastSparkline {
-                Self.add(values.suffix(room), to: &line, at: place, width) { Human.number($0.rounded()) }
+                Self.add(Blocks.stretched(values, to: room), to: &line, at: place, width) {
+                    Words.number($0.rounded())
+                }
             }
             rows.add(line, rank)
         }
@@ -65,7 +67,7 @@ extension LiveBoard {
             let values = self.history(+, named.map { $0[row.name] ?? nil })
             add(Self.name(row), target.map { _ in nil } + fields.map { row[keyPath: $0.field] }, values, .rates)
         }
-        let trend = Self.trend("\(main.title)/s", all, width: width) { Human.rate($0.rounded()) }
+        let trend = Self.trend("\(main.title)/s", all, width: width) { Words.rate($0.rounded()) }
         if room < Self.leastSparkline, let trend { rows.add(trend, .trend) }
         return rows
     }
@@ -79,35 +81,37 @@ extension LiveBoard {
     /// Charts of the rate and of the slowest latency, for rows that are left over.
     ///
     /// Each has a gap above it and a title; they are above each other where `isStacked`.
-    func charts(height: Int, isStacked: Bool) -> [BoardRows] {
+    func charts(height: Int, width: Int, isStacked: Bool) -> [BoardRows] {
         let main = self.mainRate
         let rates = self.history(+) { $0.total(main.field) }
-        var charts = [Chart(title: "\(main.title)/s", values: rates) { Human.number($0.rounded()) }]
-        let shown = LatencyTitle.all.indices.last { place in
-            LatencyTitle.all[place].isInSummary
+        var charts = [Chart(title: "\(main.title)/s", values: rates) { Words.number($0.rounded()) }]
+        let shown = MetricDefinition.latencies.indices.last { place in
+            MetricDefinition.latencies[place].isMainLatency
                 && self.run.recent.contains { $0.latencies.contains { $0.place == place } }
         }
         if let shown {
-            let values = self.history(max) { figures in
-                figures.latencies.filter { $0.place == shown }.map(\.reading.p99).max()
-            }
-            charts.append(Chart(title: "\(LatencyTitle.all[shown].title) p99", values: values, words: Human.duration))
+            let metric = MetricDefinition.latencies[shown]
+            let readings = self.run.recent.map { $0.slowest(metric) }
+            let values = self.history(max, readings.map { $0?.p99 })
+            let words = Self.words(readings.compactMap(\.self))
+            charts.append(Chart(title: "\(metric.word ?? "") p99", values: values, words: words))
         }
         charts.removeAll { chart in chart.values.allSatisfy { $0 == nil } }
         let height = isStacked ? height / max(1, charts.count) : height
         let rows = min(Self.mostChartRows, height - 2)
         // From four rows on there is something to see.
-        return rows < 4 ? [] : charts.map { Self.rows($0, rows) }
+        return rows < 4 ? [] : charts.map { Self.rows($0, rows, width) }
     }
 
-    private static func rows(_ chart: Chart, _ height: Int) -> BoardRows {
+    private static func rows(_ chart: Chart, _ height: Int, _ width: Int) -> BoardRows {
         let top = chart.values.compactMap(\.self).max() ?? 0
         var block = BoardRows()
         var header = BoardLine(chart.title, .bold)
         header.pad(to: self.titleWidth)
         header.add("\(chart.title.count >= self.titleWidth ? "  " : "")last \(chart.values.count) s", .dim)
         block.add(header, .chart)
-        for (row, text) in Blocks.chart(chart.values, to: top, rows: height).enumerated() {
+        let columns = Blocks.stretched(chart.values, to: width - self.titleWidth)
+        for (row, text) in Blocks.chart(columns, to: top, rows: height).enumerated() {
             var line = BoardLine()
             let scale = row == 0 ? chart.words(top) : row == height - 1 ? "0" : ""
             line.add(scale.truncated(to: self.titleWidth - 2), endingAt: self.titleWidth - 2, .dim)
@@ -133,7 +137,7 @@ extension LiveBoard {
 
     /// A row: the readings under one title and name.
     private struct Lane: Hashable {
-        /// In ``LatencyTitle/all``.
+        /// In ``MetricDefinition/latencies``.
         var place: Int
         var name: String
     }
@@ -146,7 +150,7 @@ extension LiveBoard {
         }
         var lanes = Set(named.flatMap(\.keys)).sorted { ($0.place, $0.name) < ($1.place, $1.name) }
         // Connects are the latency of the connect phase, and of a run of connects alone.
-        let others = lanes.filter { LatencyTitle.all[$0.place].name != "connect_duration" }
+        let others = lanes.filter { MetricDefinition.latencies[$0.place] != .connect }
         if !others.isEmpty { lanes = others }
         lanes = Array(lanes.prefix(self.size.rows))
         guard !lanes.isEmpty else { return BoardRows() }
@@ -160,7 +164,7 @@ extension LiveBoard {
         var last: Int?
         for lane in lanes {
             let isFirst = lane.place != last
-            var line = BoardLine(isFirst ? "  \(LatencyTitle.all[lane.place].title)" : "")
+            var line = BoardLine(isFirst ? "  \(MetricDefinition.latencies[lane.place].word ?? "")" : "")
             line.pad(to: Self.titleWidth)
             line.add(lane.name.truncated(to: Self.nameWidth - Self.titleWidth - 1))
             let readings = (named.last?[lane] ?? []).map(\.reading)
@@ -169,9 +173,10 @@ extension LiveBoard {
                 line.add(Self.text(readings, field), endingAt: end, field == \.p99 ? .bold : nil)
             }
             // In the order of the intervals.
-            let highest = named.map { $0[lane]?.map(\.reading.p99).max() }
-            let values = self.history(max, highest)
-            Self.add(values.suffix(room), to: &line, at: place, width, Human.duration)
+            let highest = named.map { $0[lane]?.map(\.reading).max { $0.p99 < $1.p99 } }
+            let values = self.history(max, highest.map { $0?.p99 })
+            let words = Self.words(highest.compactMap(\.self))
+            Self.add(Blocks.stretched(values, to: room), to: &line, at: place, width, words)
             rows.add(line, isFirst ? .latency : .latencies)
             last = lane.place
         }
@@ -184,17 +189,35 @@ extension LiveBoard {
         if all.contains(where: { $0.labels[Labels.group] != nil }) {
             return { $0[Labels.group].map(Labels.firstGroup(of:)) ?? "" }
         }
-        let series = Set(all.map { Series(name: LatencyTitle.all[$0.place].name, labels: $0.labels) })
+        let series = Set(all.map { Series(name: MetricDefinition.latencies[$0.place].name, labels: $0.labels) })
         if series.count > Self.mostLatencies { return { $0["qos"].map { "QoS \($0)" } ?? $0["stanza"] ?? "" } }
         return { $0.operationKinds.joined(separator: " ") }
     }
 
-    /// A percentile of several series together is at most the highest of theirs; their maximum is exact.
+    /// A percentile of several series together is at most the highest of theirs; their maximum is the highest.
+    ///
+    /// If the figure of one is a lower bound, that of all has no upper limit: a percentile is at least the lowest.
     private static func text(_ readings: [DurationReading], _ field: KeyPath<DurationReading, Double>) -> String {
-        guard let highest = readings.max(by: { $0[keyPath: field] < $1[keyPath: field] }) else { return Human.unknown }
-        let text = Cell.duration(highest[keyPath: field], knownTo: highest.clockError)
-        return readings.count > 1 && field != \.max ? "≤" + text : text
+        let sorted = readings.sorted { $0[keyPath: field] < $1[keyPath: field] }
+        guard let lowest = sorted.first, let highest = sorted.last else { return Words.unknown }
+        let isBound = readings.contains { $0.isBound(field) }
+        guard readings.count > 1 else { return self.narrow(Cell.duration(highest, field)) }
+        let known = field == \.max ? highest : lowest
+        guard !isBound else { return self.narrow(Words.atLeast(Words.duration(known[keyPath: field]))) }
+        guard field != \.max else { return self.narrow(Cell.duration(highest, field)) }
+        return "≤" + Cell.duration(highest, field)
     }
+
+    /// The text of the highest p99 of these readings.
+    private static func words(_ readings: [DurationReading]) -> (Double) -> String {
+        { value in
+            let isBound = readings.contains { $0.p99 == value && $0.isBound(\.p99) }
+            return self.narrow(Words.atLeast(Words.duration(value), if: isBound))
+        }
+    }
+
+    /// Columns of figures have no room for the blank behind a sign.
+    private static func narrow(_ text: String) -> String { text.replacing("≥ ", with: "≥") }
 
     // MARK: - Tables
 
@@ -217,7 +240,7 @@ extension LiveBoard {
 
     /// A sparkline from 0 to its highest value, which follows it.
     private static func add(
-        _ values: some Collection<Double?>,
+        _ values: [Double?],
         to line: inout BoardLine,
         at place: Int,
         _ width: Int,

@@ -70,25 +70,29 @@ package struct LiveBoard {
         let body: [BoardLine]
         if isWide {
             let room = height - top.count - 1
-            let left = self.joined([self.rates(column), self.latencies(column), self.deliveries(column)])
+            let ends = self.joined([self.inFlight(column), self.deliveries(column)], hasGaps: false)
+            let left = self.joined([self.rates(column), self.latencies(column), ends])
             let machines = [self.generator(column), self.server(column)]
             let right = self.joined([self.clients(column), self.errors(column)] + machines + [self.objectives(column)])
             let place = column + Self.columnGap
             let tables = BoardRows.beside(left.fitting(room), right.fitting(room), at: place)
-            let charts = self.charts(height: room - tables.count, isStacked: false).map { $0.fitting(room) }
+            let charts = self.charts(height: room - tables.count, width: column, isStacked: false).map {
+                $0.fitting(room)
+            }
             let drawn =
                 charts.isEmpty
                 ? [] : [BoardLine()] + BoardRows.beside(charts[0], charts.dropFirst().first ?? [], at: place)
             body = top.fitting(height) + [BoardLine()] + tables + drawn
         } else {
             let machines = self.joined([self.generator(column), self.server(column)], hasGaps: false)
-            let counts = [self.clients(column), self.deliveries(column), self.errors(column)]
+            let ends = [self.inFlight(column), self.deliveries(column)]
+            let counts = [self.clients(column)] + ends + [self.errors(column)]
             let blocks =
                 [self.rates(column), self.latencies(column), self.joined(counts, hasGaps: false)]
                 + [machines, self.objectives(column)]
             var all = top
             all.add(self.joined(blocks))
-            for chart in self.charts(height: height - all.count, isStacked: true) { all.add(chart) }
+            for chart in self.charts(height: height - all.count, width: column, isStacked: true) { all.add(chart) }
             body = all.fitting(height)
         }
         // Messages stand at the bottom.
@@ -109,7 +113,6 @@ package struct LiveBoard {
 
     // MARK: - Lines
 
-    /// A title in its columns.
     static func title(_ title: String) -> BoardLine {
         var line = BoardLine(title.truncated(to: self.titleWidth - 1), .bold)
         line.pad(to: self.titleWidth)
@@ -150,13 +153,14 @@ package struct LiveBoard {
         width: Int,
         _ words: (Double) -> String
     ) -> BoardLine? {
-        guard let top = values.compactMap(\.self).max() else { return nil }
+        // A single value has no course.
+        guard values.count > 1, let top = values.compactMap(\.self).max() else { return nil }
         let limit = "up to \(words(top))"
-        let room = min(values.count, width - self.titleWidth - 2 - max(14, limit.count))
+        let room = min(LiveRun.recentSeconds, width - self.titleWidth - 2 - max(14, limit.count))
         guard room >= 8 else { return nil }
         var line = BoardLine("  " + name.truncated(to: self.titleWidth - 3), .dim)
         line.pad(to: self.titleWidth)
-        line.add(Blocks.sparkline(values.suffix(room), to: top), .cyan)
+        line.add(Blocks.sparkline(Blocks.stretched(values, to: room), to: top), .cyan)
         line.add("  \(limit)", .dim)
         return line
     }
@@ -194,10 +198,12 @@ package struct LiveBoard {
     }
 
     /// The total of the counters with this name; absent where there is none.
-    func total(_ name: String, where isWanted: (Labels) -> Bool = { _ in true }) -> Double? {
-        self.totals.filter { $0.name == name && isWanted($0.labels) }.compactMap(\.counter).sum { $0.value }
+    func total(_ kind: MetricDefinition, where isWanted: (Labels) -> Bool = { _ in true }) -> Double? {
+        self.totals.counters([kind], where: isWanted).sum { $0.value }
     }
 
     /// The metrics with this name in the latest interval.
-    func latest(_ name: String) -> [Metric] { self.run.latest?.metrics.filter { $0.name == name } ?? [] }
+    func latest(_ metric: MetricDefinition) -> [Metric] {
+        self.run.latest?.metrics.filter { $0.isOf(metric) } ?? []
+    }
 }

@@ -36,10 +36,8 @@ package final class TerminalBoard: Sendable {
         self.write = write
     }
 
-    /// Whether it has the screen.
     package var isShown: Bool { self.state.withLock { $0.hasScreen } }
 
-    /// Shows the run as it is now.
     package func show(_ run: LiveRun) {
         self.state.withLock { state in
             guard !state.hasEnded else { return }

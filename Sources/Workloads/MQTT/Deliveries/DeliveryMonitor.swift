@@ -6,7 +6,7 @@ import NIOCore
 /// The state of a run's monitor for the messages that its MQTT groups exchange.
 package struct DeliveryMonitor: Sendable {
     private let plan: DeliveryPlan?
-    /// By the group's place in the plan: its place in the run, and its metrics.
+    /// The place of each group in the run, and its metrics, by its place in the plan.
     private var groups: [(place: Int, metrics: MQTTMetrics)] = []
     private var sharing = ShareGroupLedger()
     package private(set) var presence = PresenceLedger()

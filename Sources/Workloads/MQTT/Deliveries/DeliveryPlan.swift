@@ -1,5 +1,4 @@
 package import Ledger
-import MQTT
 import MQTTCodec
 import Measurement
 
@@ -7,7 +6,6 @@ import Measurement
 ///
 /// It follows from the plan alone, so every event loop, process and segment of a run has the same.
 package final class DeliveryPlan: Sendable {
-    /// A group of the run.
     package struct Group: Sendable {
         /// The name that metrics carry; empty in a run of one command.
         package var name: String
@@ -23,7 +21,7 @@ package final class DeliveryPlan: Sendable {
     }
 
     struct Numbers {
-        /// By stream: the publisher of client 0.
+        /// The publisher of client 0 in each stream.
         var publishers: [UInt32] = []
         /// Clients that receive, and the receiver of the first.
         var clients = 0..<0

@@ -1,5 +1,3 @@
-import MQTTCodec
-
 /// Finds the filters that match a topic, among those of many clients.
 ///
 /// Filters of one shape, with their wildcards at the same levels, share a hash of their other levels. A topic is looked

@@ -70,14 +70,14 @@ extension MQTTShardWork {
         var stream: Int
         /// The publisher's number of the message, by which it can be made again.
         var number: UInt64
-        /// The row and the sequence number in it; the row is negative for a publisher with one audience.
+        /// The row and the sequence number in it; the row of a publisher with one audience is its place.
         var row: Int
         var sequence: UInt64
     }
 
     func flight(_ place: Int, _ publish: InFlightPublish) -> Flight {
         guard self.hasManyAudiences else {
-            return Flight(stream: 0, number: publish.sequence, row: -1, sequence: publish.sequence)
+            return Flight(stream: 0, number: publish.sequence, row: place, sequence: publish.sequence)
         }
         let parts = self.published.pointee.parts(ofFlight: publish.sequence)
         let stream = self.published.pointee.publisher(ofRow: parts.row) % self.load.streams.count
@@ -85,66 +85,30 @@ extension MQTTShardWork {
     }
 
     func noteUnknown(_ place: Int, _ flight: Flight) {
-        guard flight.row >= 0 else { return self.clients[place].unknown.insert(flight.sequence) }
+        guard self.hasManyAudiences else { return self.clients[place].unknown.insert(flight.sequence) }
         self.published.pointee.noteUnknown(flight.row, flight.sequence)
         self.uncertain += self.copies(place, self.published.pointee.audience(ofRow: flight.row))
-    }
-
-    /// The server has not answered the publish, and may deliver it: its deliveries are due.
-    func noteOutstanding(_ place: Int, _ flight: Flight) {
-        guard flight.row >= 0 else {
-            self.exceptions[place, default: PublishExceptions()].outstanding.insert(flight.sequence)
-            return
-        }
-        self.published.pointee.noteOutstanding(flight.row, flight.sequence)
     }
 
     package func noteNeverSent(_ place: Int, stream: Int, _ batch: OperationBatch) {
         guard self.load.hasLedger, self.deliveries.hasLedger else { return }
         guard self.hasManyAudiences else { return self.noteNeverSent(place, batch) }
-        let now = self.context.now
+        let (writer, qos, now) = (self.writers + stream, self.qos(place, stream: stream), self.context.now)
+        guard writer.pointee.hasHeader else { return }
         batch.forEachOperation { index, due, _, number in
-            let next = self.clients[place].sequence + UInt64(index)
-            let (writer, audience) = self.audience(place, stream: stream, self.load.hasStreams ? number : next, now)
-            guard writer.pointee.hasHeader else { return }
+            let next = self.load.hasStreams ? number : self.clients[place].sequence + UInt64(index)
+            _ = self.begin(place, stream: stream, qos: qos, number: next, now: now)
             let publisher = place * self.load.streams.count + stream
-            let row = self.published.pointee.row(publisher: publisher, audience: audience)
-            let last = Int64(due.uptimeNanoseconds)
-            self.published.pointee.noteNeverSent(row, due: last, lane: batch.lane(due))
+            let row = self.published.pointee.row(publisher: publisher, audience: writer.pointee.audience)
+            let (lane, last) = (batch.lane(due), Int64(due.uptimeNanoseconds))
+            self.exceptions[row, default: PublishExceptions()].neverSent.add(lane: lane, last: last)
         }
     }
 
     func noteKnown(_ place: Int, _ flight: Flight) {
         self.clients[place].own.known += 1
-        guard flight.row >= 0 else { return }
+        guard self.hasManyAudiences else { return }
         self.received.expected += self.copies(place, self.published.pointee.audience(ofRow: flight.row))
-    }
-
-    func noteResent(_ place: Int, _ flight: Flight) {
-        guard flight.row >= 0 else {
-            self.exceptions[place, default: PublishExceptions()].resent.insert(flight.sequence)
-            return
-        }
-        self.published.pointee.noteResent(flight.row, flight.sequence)
-    }
-
-    /// The server says that no subscription matched (MQTT 5.0 §3.4.2.1).
-    func noteAdmitted(_ place: Int, _ flight: Flight) {
-        guard flight.row >= 0 else {
-            self.exceptions[place, default: PublishExceptions()].admitted.insert(flight.sequence)
-            return
-        }
-        self.published.pointee.noteAdmitted(flight.row, flight.sequence)
-    }
-
-    /// Whether the message was among the last ones of its connection, which never left this process.
-    func wasUnsent(_ place: Int, _ flight: Flight) -> Bool {
-        guard flight.row >= 0 else {
-            let isUnsent = flight.sequence >= self.clients[place].sequence - UInt64(self.clients[place].lost)
-            if isUnsent { self.clients[place].unknown.insert(flight.sequence) }
-            return isUnsent
-        }
-        return self.published.pointee.isUnsent(flight.row, flight.sequence)
     }
 
     // MARK: - Presence of receivers
@@ -181,35 +145,24 @@ extension MQTTShardWork {
     }
 
     private func mark(_ receiver: UInt32, _ audiences: Set<UInt32>, visit: UInt64, _ event: PresenceMark.Event) {
-        func mark(_ publisher: UInt32, _ audience: UInt32, _ next: UInt64) {
-            guard next > 0 else { return }
+        for row in 0..<(self.hasManyAudiences ? self.published.pointee.count : self.places.operators) {
+            let audience = self.audience(ofRow: row)
+            guard audiences.contains(audience) else { continue }
+            let next = self.hasManyAudiences ? self.published.pointee.next(row) : self.nextWritten(row)
+            guard next > 0 else { continue }
+            let publisher = self.ledgerNumber(ofRow: row)
             let key = StreamKey(subscription: receiver, publisher: publisher, audience: audience)
             self.marks.append(PresenceMark(key, visit: visit, event, at: next))
         }
-        guard self.hasManyAudiences else {
-            for place in 0..<self.places.operators where audiences.contains(self.clients[place].own.audience) {
-                // With a store, messages get their numbers before they are sent.
-                let stored = self.clients[place].own.qos == .atMostOnce ? nil : self.store?.sentCount(place)
-                mark(
-                    self.deliveries.publisher(group: self.group, stream: 0, client: self.number(place)),
-                    self.clients[place].own.audience,
-                    stored ?? self.clients[place].sequence
-                )
-            }
-            return
-        }
-        self.published.pointee.forEachRow(of: audiences) { row in
-            mark(
-                self.ledgerNumber(ofRow: row),
-                self.published.pointee.audience(ofRow: row),
-                self.published.pointee.next(row)
-            )
-        }
+    }
+
+    func audience(ofRow row: Int) -> UInt32 {
+        self.hasManyAudiences ? self.published.pointee.audience(ofRow: row) : self.clients[row].own.audience
     }
 
     func ledgerNumber(ofRow row: Int) -> UInt32 {
-        let (place, stream) = self.published.pointee.publisher(ofRow: row)
-            .quotientAndRemainder(dividingBy: self.load.streams.count)
+        let publisher = self.hasManyAudiences ? self.published.pointee.publisher(ofRow: row) : row
+        let (place, stream) = publisher.quotientAndRemainder(dividingBy: self.load.streams.count)
         return self.deliveries.publisher(group: self.group, stream: stream, client: self.number(place))
     }
 }

@@ -3,7 +3,6 @@ import LoadEngine
 import LoopContext
 import MQTT
 import MQTTCodec
-import Measurement
 import NIOCore
 
 /// A `$share` filter of a client, and the place of its share group among the client's.

@@ -1,9 +1,6 @@
 package import Ledger
-import MQTT
-import MQTTCodec
 import Measurement
 import NIOCore
-import Report
 package import RunResult
 
 /// The ledger of all MQTT groups of a run, from the results of their loops.

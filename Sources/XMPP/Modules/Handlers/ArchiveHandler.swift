@@ -16,15 +16,13 @@ package final class ArchiveHandler: XMPPHandler {
     private static let mostBytes = 16 << 20
 
     private var open: [String: Open] = [:]
-    /// Results from an archive that was not queried, and results beyond the number requested.
-    package private(set) var foreign = 0
 
     package init() {}
 
     package func ask(
         _ query: XMPPArchive.Query,
         in context: XMPPModuleContext,
-        _ answer: @escaping (Result<XMPPArchive.Page, XMPPRequestError>) -> Void
+        _ answer: @escaping Answer<XMPPArchive.Page>
     ) {
         let id = context.makeID()
         self.open[id] = Open(archive: query.archive, most: query.max)
@@ -55,9 +53,9 @@ package final class ArchiveHandler: XMPPHandler {
             ["with": query.with?.description, "start": query.start?.description, "end": query.end?.description]
         )
         var set = XMPPElement("set", namespace: XMPPNamespace.rsm)
-        set.add(XMPPElement("max", namespace: XMPPNamespace.rsm, text: String(query.max)))
-        if let after = query.after { set.add(XMPPElement("after", namespace: XMPPNamespace.rsm, text: after)) }
-        if let before = query.before { set.add(XMPPElement("before", namespace: XMPPNamespace.rsm, text: before)) }
+        set.add("max", text: String(query.max))
+        set.add("after", text: query.after)
+        set.add("before", text: query.before)
         var element = XMPPElement("query", namespace: XMPPNamespace.mam, attributes: ["queryid": id])
         element.add(form.element)
         element.add(set)
@@ -70,10 +68,7 @@ package final class ArchiveHandler: XMPPHandler {
         // An archive without end would fill the memory.
         guard let open = self.open[query], self.isFrom(open.archive, stanza, in: context),
             open.page.messages.count < open.most
-        else {
-            self.foreign += 1
-            return true
-        }
+        else { return true }
         guard let forwarded = result.child("forwarded", XMPPNamespace.forward),
             let message = forwarded.child("message", XMPPNamespace.client)
         else { return true }
@@ -96,6 +91,6 @@ package final class ArchiveHandler: XMPPHandler {
     /// §4.2: the sender is checked, because any entity could forge archive results.
     private func isFrom(_ archive: JID?, _ stanza: XMPPElement, in context: XMPPModuleContext) -> Bool {
         guard let archive else { return context.isFromOwnAccount(stanza) }
-        return stanza["from"].flatMap { try? JID(received: $0) } == archive
+        return stanza.jid("from") == archive
     }
 }

@@ -13,7 +13,6 @@ package final class DiscoveryHandler: XMPPHandler {
 
     /// Clients whose hashes are known.
     private static let mostContacts = 4_096
-    /// Answers that are kept.
     private static let mostAnswers = 512
     /// Bytes in memory of an answer that is kept.
     private static let mostBytes = 64 << 10
@@ -59,9 +58,7 @@ package final class DiscoveryHandler: XMPPHandler {
     }
 
     package func filterReceived(_ stanza: XMPPElement, in context: XMPPModuleContext) -> XMPPElement? {
-        guard stanza.name == "presence", let from = stanza["from"].flatMap({ try? JID(received: $0) }) else {
-            return stanza
-        }
+        guard stanza.name == "presence", let from = stanza.jid("from") else { return stanza }
         switch stanza["type"] {
         case nil:
             let c = stanza.child("c", XMPPNamespace.capabilities)
@@ -112,7 +109,7 @@ package final class DiscoveryHandler: XMPPHandler {
     package func capabilities(
         of jid: JID,
         in context: XMPPModuleContext,
-        _ answer: @escaping (Result<XMPPDiscovery.Info, XMPPRequestError>) -> Void
+        _ answer: @escaping Answer<XMPPDiscovery.Info>
     ) {
         let caps = self.contacts[jid]
         if let caps, let known = self.answers[caps.version], caps.hash == "sha-1" { return answer(.success(known)) }

@@ -60,7 +60,7 @@ package final class PingHandler: XMPPHandler {
         _ to: JID?,
         in context: XMPPModuleContext,
         timeout: TimeAmount? = nil,
-        _ answer: @escaping (Result<TimeAmount, XMPPRequestError>) -> Void
+        _ answer: @escaping Answer<TimeAmount>
     ) {
         let loop = context.connection.loop
         let began = loop.refresh()

@@ -184,7 +184,7 @@ package final class PresenceHandler: XMPPHandler {
 
     package var everybody: [JID: [XMPPPresence.Resource]] { self.contacts.mapValues { self.sorted($0) } }
 
-    /// By priority, and the ones heard last first.
+    /// The resources by priority, and the ones heard last first.
     private func sorted(_ entries: [JID: Entry]) -> [XMPPPresence.Resource] {
         entries.values
             .sorted { ($0.resource.priority, $0.age) > ($1.resource.priority, $1.age) }

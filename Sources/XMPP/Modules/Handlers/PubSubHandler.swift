@@ -18,9 +18,14 @@ package final class PubSubHandler: XMPPHandler {
         var configure: XMPPElement?
         if !configuration.isEmpty {
             configure = XMPPElement("configure", namespace: XMPPNamespace.pubsub)
-            configure?.add(XMPPDataForm.submit("\(XMPPNamespace.pubsub)#node_config", configuration).element)
+            configure?.add(self.configuration(configuration).element)
         }
         return self.iq("set", self.element("create", name), configure, at: service)
+    }
+
+    /// The filled form of a node's configuration.
+    package static func configuration(_ fields: KeyValuePairs<String, String?>) -> XMPPDataForm {
+        XMPPDataForm.submit("\(XMPPNamespace.pubsub)#node_config", fields)
     }
 
     package static func subscribe(_ jid: JID, to node: XMPPPubSub.Node) -> XMPPElement {
@@ -103,7 +108,7 @@ package final class PubSubHandler: XMPPHandler {
             let event = stanza.child("event", XMPPNamespace.pubsubEvent)
         else { return false }
         let isOwn = context.isFromOwnAccount(stanza)
-        let service = isOwn ? nil : stanza["from"].flatMap { try? JID(received: $0) }
+        let service = isOwn ? nil : stanza.jid("from")
         // XMPPBookmarks reports the account's bookmarks, before or behind this module.
         if isOwn, event.elements.first?["node"] == XMPPNamespace.bookmarks { return false }
         // A sender that cannot be read is no service.

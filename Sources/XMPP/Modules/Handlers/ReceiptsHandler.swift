@@ -37,7 +37,7 @@ package final class ReceiptsHandler: XMPPHandler {
         until stage: XMPPReceipts.Stage,
         timeout: TimeAmount?,
         in context: XMPPModuleContext,
-        _ answer: @escaping (Result<JID, XMPPRequestError>) -> Void
+        _ answer: @escaping Answer<JID>
     ) {
         do throws(XMPPWriteError) {
             guard try context.send(message) else { return answer(.failure(.notSent)) }
@@ -62,7 +62,7 @@ package final class ReceiptsHandler: XMPPHandler {
     }
 
     private func confirmed(_ id: String, _ stage: XMPPReceipts.Stage, by stanza: XMPPElement, _ own: JID?) {
-        let from = stanza["from"].flatMap { try? JID(received: $0) }
+        let from = stanza.jid("from")
         self.told(XMPPReceipts.Event(stage: stage, id: id, from: from))
         guard let sender = from ?? own?.bare else { return }
         var answers = self.waiting.take(Key(id: id, to: sender.bare, stage: stage))
@@ -73,7 +73,7 @@ package final class ReceiptsHandler: XMPPHandler {
 
     private func bounced(_ stanza: XMPPElement, _ own: JID?) {
         guard let id = stanza["id"], let error = StanzaError(stanza),
-            let sender = stanza["from"].flatMap({ try? JID(received: $0) }) ?? own?.bare
+            let sender = stanza.jid("from") ?? own?.bare
         else { return }
         for stage in XMPPReceipts.Stage.allCases {
             for answer in self.waiting.take(Key(id: id, to: sender.bare, stage: stage)) {

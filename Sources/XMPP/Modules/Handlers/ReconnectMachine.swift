@@ -1,5 +1,4 @@
 package import NIOCore
-import XMPPCodec
 
 /// Decides whether and when to reconnect; it connects nothing itself.
 ///

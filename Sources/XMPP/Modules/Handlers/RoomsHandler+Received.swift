@@ -4,7 +4,7 @@ package import XMPPCodec
 // Stanzas of rooms.
 extension RoomsHandler {
     package func handle(_ stanza: XMPPElement, in context: XMPPModuleContext) -> Bool {
-        guard stanza.name != "iq", let from = stanza["from"].flatMap({ try? JID(received: $0) }) else { return false }
+        guard stanza.name != "iq", let from = stanza.jid("from") else { return false }
         // A person in a room talks to all of it, and could have each text look like the room's invitation.
         if stanza.name == "message", stanza["type"] != "groupchat", let invitation = Self.invitation(stanza, from) {
             self.told(.invited(invitation))
@@ -39,14 +39,14 @@ extension RoomsHandler {
         {
             return XMPPRooms.Invitation(
                 room: from,
-                inviter: invite["from"].flatMap { try? JID(received: $0) },
+                inviter: invite.jid("from"),
                 reason: invite.child("reason")?.text,
                 password: x.child("password")?.text,
                 isDirect: false
             )
         }
         guard let x = message.child("x", XMPPNamespace.directInvitation),
-            let room = x["jid"].flatMap({ try? JID(received: $0) })
+            let room = x.jid("jid")
         else { return nil }
         return XMPPRooms.Invitation(
             room: room.bare,

@@ -6,8 +6,6 @@ package import XMPPCodec
 ///
 /// Spec: XEP-0045, XEP-0249.
 package final class RoomsHandler: XMPPHandler {
-    package typealias Answer<Value> = (Result<Value, XMPPRequestError>) -> Void
-
     /// How to join a room.
     package struct Wish {
         var nick: String
@@ -81,7 +79,6 @@ package final class RoomsHandler: XMPPHandler {
         self.told = told
     }
 
-    /// The rooms that the client is in.
     package var joined: Set<JID> { Set(self.rooms.filter(\.value.isJoined).keys) }
 
     /// The occupants of a room, including this client, by nick.
@@ -153,16 +150,13 @@ package final class RoomsHandler: XMPPHandler {
         XMPPRooms.Joined(room: room, nick: entry.nick, occupants: Self.sorted(entry.occupants), isNew: isNew)
     }
 
-    /// Sends the presence that joins.
     func send(_ entry: Room, to room: JID, in context: XMPPModuleContext) -> XMPPRequestError? {
         var history = XMPPElement("history", namespace: XMPPNamespace.muc)
         history["maxstanzas"] = entry.wish.history.messages.map { String($0) }
         history["seconds"] = entry.wish.history.age.map { String(XMPPRooms.History.wholeSeconds($0)) }
         var x = XMPPElement("x", namespace: XMPPNamespace.muc)
         if !history.attributes.isEmpty { x.add(history) }
-        if let password = entry.wish.password {
-            x.add(XMPPElement("password", namespace: XMPPNamespace.muc, text: password))
-        }
+        x.add("password", text: entry.wish.password)
         return self.send(presence: entry.nick, to: room, id: entry.id, [.element(x)], in: context)
     }
 
@@ -280,7 +274,7 @@ package final class RoomsHandler: XMPPHandler {
         }
         message["to"] = room.bare.description
         var invite = XMPPElement("invite", namespace: XMPPNamespace.mucUser, attributes: ["to": jid.description])
-        if let reason { invite.add(XMPPElement("reason", namespace: XMPPNamespace.mucUser, text: reason)) }
+        invite.add("reason", text: reason)
         var x = XMPPElement("x", namespace: XMPPNamespace.mucUser)
         x.add(invite)
         message.add(x)
@@ -289,7 +283,7 @@ package final class RoomsHandler: XMPPHandler {
 
     package static func administration(_ attributes: KeyValuePairs<String, String?>, reason: String?) -> XMPPElement {
         var item = XMPPElement("item", namespace: XMPPNamespace.mucAdmin, attributes: attributes)
-        if let reason { item.add(XMPPElement("reason", namespace: XMPPNamespace.mucAdmin, text: reason)) }
+        item.add("reason", text: reason)
         var query = XMPPElement("query", namespace: XMPPNamespace.mucAdmin)
         query.add(item)
         return query

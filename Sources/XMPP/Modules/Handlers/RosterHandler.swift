@@ -7,8 +7,6 @@ package final class RosterHandler: XMPPHandler {
     package private(set) var items: [JID: XMPPRoster.Item] = [:]
     /// The version of the roster that is stored here; `nil` without one.
     package private(set) var version: String?
-    /// Roster pushes from senders that are not allowed to send them.
-    package private(set) var foreignPushes = 0
     private var knowsVersions = false
     /// Whether the roster was asked for, and came.
     private var isLoaded = false
@@ -23,7 +21,7 @@ package final class RosterHandler: XMPPHandler {
     package func get(
         in context: XMPPModuleContext,
         knowsVersions: Bool? = nil,
-        _ answer: @escaping (Result<[JID: XMPPRoster.Item], XMPPRequestError>) -> Void
+        _ answer: @escaping Answer<[JID: XMPPRoster.Item]>
     ) {
         let query = XMPPElement(
             "query",
@@ -47,11 +45,7 @@ package final class RosterHandler: XMPPHandler {
     }
 
     /// Adds or changes a contact; the server's push brings it into ``items``.
-    package func set(
-        _ item: XMPPRoster.Item,
-        in context: XMPPModuleContext,
-        _ answer: @escaping (Result<XMPPElement, XMPPRequestError>) -> Void
-    ) {
+    package func set(_ item: XMPPRoster.Item, in context: XMPPModuleContext, _ answer: @escaping Answer<XMPPElement>) {
         var element = XMPPElement(
             "item",
             namespace: XMPPNamespace.roster,
@@ -61,11 +55,7 @@ package final class RosterHandler: XMPPHandler {
         self.send(element, in: context, answer)
     }
 
-    package func remove(
-        _ jid: JID,
-        in context: XMPPModuleContext,
-        _ answer: @escaping (Result<XMPPElement, XMPPRequestError>) -> Void
-    ) {
+    package func remove(_ jid: JID, in context: XMPPModuleContext, _ answer: @escaping Answer<XMPPElement>) {
         let element = XMPPElement(
             "item",
             namespace: XMPPNamespace.roster,
@@ -74,11 +64,7 @@ package final class RosterHandler: XMPPHandler {
         self.send(element, in: context, answer)
     }
 
-    private func send(
-        _ item: XMPPElement,
-        in context: XMPPModuleContext,
-        _ answer: @escaping (Result<XMPPElement, XMPPRequestError>) -> Void
-    ) {
+    private func send(_ item: XMPPElement, in context: XMPPModuleContext, _ answer: @escaping Answer<XMPPElement>) {
         // §2.1.5: one item at a time.
         var query = XMPPElement("query", namespace: XMPPNamespace.roster)
         query.add(item)
@@ -105,10 +91,7 @@ package final class RosterHandler: XMPPHandler {
             let query = stanza.child("query", XMPPNamespace.roster)
         else { return false }
         // §2.1.6: a push from another sender could change the roster. It is refused like an unknown request.
-        guard context.isFromOwnAccount(stanza) else {
-            self.foreignPushes += 1
-            return false
-        }
+        guard context.isFromOwnAccount(stanza) else { return false }
         guard query.elements.count == 1, let item = XMPPRoster.Item(query.elements[0]) else {
             context.refuse(stanza, StanzaError(.badRequest))
             return true

@@ -4,7 +4,7 @@ import NIOCore
 ///
 /// Each call is answered once: with the stanza, a refusal, the time-out, or the end of the connection.
 struct XMPPWaiting<Key: Hashable, Value> {
-    typealias Answer = (Result<Value, XMPPRequestError>) -> Void
+    typealias Answer = XMPP.Answer<Value>
 
     private struct Call {
         let deadline: NIODeadline
@@ -49,7 +49,6 @@ struct XMPPWaiting<Key: Hashable, Value> {
         return overdue
     }
 
-    /// Takes all calls.
     mutating func takeAll() -> [Answer] {
         defer {
             self.calls = [:]

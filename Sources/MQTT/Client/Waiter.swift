@@ -1,3 +1,0 @@
-import LoopContext
-
-typealias Waiter<Value: Sendable> = CallWaiter<Value, MQTTClientError>

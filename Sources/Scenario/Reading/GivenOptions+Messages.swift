@@ -1,0 +1,200 @@
+import MQTTCodec
+import Workloads
+
+// The messages of clients, and their pace.
+extension GivenOptions {
+    /// A topic to publish to, with placeholders.
+    mutating func topic() -> String? {
+        guard let topic = self[\.topic] else { return nil }
+        if topic.isEmpty {
+            self.refuse(\.topic, "a topic has at least one character; leave it out for clamor/%i")
+        } else if topic.contains(where: { $0 == "+" || $0 == "#" }) {
+            self.refuse(
+                \.topic,
+                "'\(topic)' has a wildcard, which only a filter may have; use a placeholder such as %i"
+            )
+        } else if let problem = TextCheck.topicName(topic) {
+            self.refuse(\.topic, "'\(topic)': \(problem)")
+        }
+        return topic
+    }
+
+    mutating func readFilters(into options: inout MQTTOptions) {
+        let filters = self[\.filters] ?? []
+        let common = options.subscribe
+        options.subscriptions =
+            self.lists.subscriptions.isEmpty
+            ? (filters.isEmpty ? ["clamor/#"] : filters).map { SubscriptionOption($0, options: common) }
+            : self.lists.subscriptions
+        for (index, filter) in filters.enumerated() {
+            let problem = filter.isEmpty ? "a filter has at least one character; leave it out for clamor/#" : nil
+            if let problem = problem ?? TextCheck.topicFilter(filter) {
+                self.refuse(\.filters, "'\(filter)': \(problem)", at: index)
+            }
+        }
+    }
+
+    mutating func readTopology(into options: inout MQTTOptions) {
+        let given = self[\.subscribers]
+        switch options.topology {
+        case .pair: options.subscribers = given ?? options.publishers
+        case .fanIn, .request: options.subscribers = given ?? 1
+        case .shared: options.subscribers = given ?? 4
+        case .fanOut:
+            if given != nil, options.publishers > 1 {
+                self.refuse(
+                    \.subscribers,
+                    "fan-out has one publisher, and \(\.count) counts subscribers too; leave one out"
+                )
+            }
+            options.subscribers = given ?? options.publishers
+            options.publishers = 1
+        }
+    }
+
+    mutating func readPublishing(into options: inout MQTTOptions) {
+        self.readPace(into: &options.common)
+        self.readPayload(\.message, atMost: Self.largestPayload, of: "MQTT", into: &options.common)
+        self.readTopics(into: &options)
+        if let given = options.inflight, given > MQTTOptions.largestBatch, options.highestQoS == 0 {
+            self.refuse(\.inflight, "at QoS 0 it is messages per write, \(MQTTOptions.largestBatch) at most")
+        }
+    }
+
+    /// Where clients keep their flows; behind the QoS.
+    mutating func readStore(into options: inout MQTTOptions) {
+        guard let text = self[\.store], text != "memory" else { return }
+        guard text.hasPrefix("sqlite:"), text != "sqlite:" else {
+            return self.refuse(\.store, "'\(text)' is not memory or sqlite:PATH")
+        }
+        options.store = String(text.dropFirst("sqlite:".count))
+        if options.kind == .sub, options.highestQoS < 2 {
+            self.refuse(\.store, "a subscriber keeps what comes at QoS 2; add \(\.subscribeQoS, "2"), or leave it out")
+        } else if options.highestQoS == 0 {
+            self.refuse(\.store, "nothing is kept at QoS 0; add \(\.qos, "1") or \(\.qos, "2"), or leave it out")
+        }
+    }
+
+    // MARK: - Pace
+
+    /// When operations are due, and how many.
+    mutating func readPace(into options: inout LoadOptions) {
+        if let interval = self[\.messageInterval], interval > 0 { options.pacing = .interval(interval) }
+        if let rate = self[\.rate] { options.pacing = .rate(rate) }
+        options.limit = self[\.limit].flatMap { $0 == 0 ? nil : $0 }
+    }
+
+    /// The protocol's largest packet (B1) less room for a topic and properties.
+    private static let largestPayload = 268_000_000
+
+    /// The payload of messages, at most so many bytes of the protocol.
+    mutating func readPayload(
+        _ option: OptionKey<String>,
+        atMost largest: Int,
+        of name: String,
+        into options: inout LoadOptions
+    ) {
+        let sizes = self[\.size]
+        if let sizes {
+            options.payload = .generated(sizes: sizes)
+            if sizes.upperBound > largest { self.refuse(\.size, "\(name) carries \(largest) bytes at most") }
+        }
+        guard let message = self[option] else { return }
+        let bytes: [UInt8]
+        var random = 0
+        if let path = Self.path(message, scheme: "template://") {
+            bytes = self.contents(of: path, for: option) ?? []
+            let randomSizes = sizes ?? 256...256
+            options.payload = .template(bytes, randomSizes: randomSizes)
+            if Template.hasRandomBytes(in: bytes) { random = randomSizes.upperBound }
+            if let unknown = Template.unknownNames(in: bytes).first {
+                let known = Template.names.joined(separator: ", ")
+                self.refuse(
+                    option,
+                    "\(unknown) in \(path) is no placeholder; the names are \(known); file:// sends a file as it is"
+                )
+            }
+        } else if let path = Self.path(message, scheme: "file://") {
+            bytes = self.contents(of: path, for: option) ?? []
+            options.payload = .file(bytes)
+        } else {
+            bytes = Array(message.utf8)
+            options.payload = .message(bytes)
+        }
+        if sizes != nil, random == 0 { self.refuse(option, "a message has its own size; leave \(\.size) out") }
+        if bytes.count + random > largest { self.refuse(option, "\(name) carries \(largest) bytes at most") }
+    }
+
+    private static func path(_ text: String, scheme: String) -> String? {
+        text.hasPrefix(scheme) ? String(text.dropFirst(scheme.count)) : nil
+    }
+
+    // MARK: - Options together
+
+    /// Refuses what would make the ledger expect messages that a faultless server does not deliver.
+    mutating func checkLedger(_ options: inout MQTTOptions) {
+        if options.hasLedger, options.retains, options.subscribe.retainAsPublished,
+            options.subscribe.retainHandling != .doNotSend
+        {
+            self.refuse(
+                \.retainAsPublished,
+                "with \(\.retain, "true") a stored copy looks like a new message (MQTT 5 §3.8.3.1); add \(\.retainHandling, "2")"
+            )
+        }
+        guard options.isSeparate else { return }
+        let servers = options.targetCount
+        guard servers > 1 else {
+            return self.refuse(
+                \.separate,
+                "there is one target; give several with \(\.host, self.isFile ? "mqtt://A,B" : "A,B"), or leave it out"
+            )
+        }
+        guard min(options.publishers, options.subscribers) < servers else { return }
+        self.refuse(
+            \.separate,
+            "\(servers) servers each need a publisher and a subscriber, and this run has \(options.publishers) and \(options.subscribers); raise \(\.count) and \(\.subscribers), or use another \(\.topology)"
+        )
+    }
+
+    /// Checks the options of requests, and the topic of their answers (MQTT 5.0 §4.10).
+    mutating func checkRequests(_ options: inout MQTTOptions) {
+        guard options.topology == .request else { return }
+        guard options.streams.isEmpty else {
+            let words: OptionWords =
+                "requests are one stream, and these are \(options.streams.count); take another topology"
+            return self.refuse(first: \.topicsPayload, \.topology, because: words)
+        }
+        if options.protocolLevel < 5 {
+            self.refuse(
+                \.topology,
+                "requests are of MQTT 5, and MQTT 3 has no response topic; use \(\.protocolVersion, "5")"
+            )
+        }
+        if options.qualities.contains(0) {
+            let words: OptionWords =
+                "a request is known to have come when it is acknowledged; write \(\.qos, "1") or \(\.qos, "2")"
+            self.refuse(first: \.qos, \.topology, because: words)
+        }
+        if !options.hasLedger {
+            let words: OptionWords =
+                "requests carry the header that their answers are known by; leave \(\.message) out, and \(\.size) at 32 or more"
+            self.refuse(first: \.message, \.size, because: words)
+        }
+        if options.store != nil {
+            self.refuse(\.store, "keeps no answers; leave it out, or use another \(\.topology)")
+        }
+        if options.retain { self.refuse(\.retain, "a retained request would be answered again; leave it out") }
+        if options.publishProperties.correlationData != nil {
+            self.refuse(\.correlationData, "requests are numbered by it; leave it out")
+        }
+        guard let topic = options.responseTopic else {
+            options.responseTopic = "clamor-answers/%c"
+            return
+        }
+        if Template(parsing: topic).variesPerMessage {
+            self.refuse(\.responseTopic, "'\(topic)' would be another for each request; use %i or %c")
+        } else if options.publishers > 1, !Template(parsing: topic).variesPerClient {
+            self.refuse(\.responseTopic, "'\(topic)' is the same for all, and each would read all answers; add %c")
+        }
+    }
+}
