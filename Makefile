@@ -400,6 +400,13 @@ RIVALS :=
 gallery: needs-gallery build
 	Benchmarks/Gallery/brokers $(GALLERY)
 
+# The Open MQTT Benchmark Suite against mosquitto, into results/reference/ombs.md; some 13 minutes.
+.PHONY: ombs
+ombs: needs-test build
+	Benchmarks/Gallery/ombs $(OMBS)
+
+OMBS :=
+
 rivals: needs-rivals build
 	CLAMOR_BENCHMARKS=1 swift build -c release --product climit
 	Benchmarks/Gallery/rivals $(RIVALS)

@@ -154,7 +154,7 @@ let package = Package(
             "Workloads",
             [
                 "MQTT", "MQTTCodec", "XMPP", "XMPPCodec", "Transport", "SASL", "LoadEngine", "LoopContext",
-                "Measurement", "Ledger", "RunResult", "CPosix", nioCore,
+                "Measurement", "Ledger", "RunResult", "CPosix", "DataEncodings", nioCore,
             ]
         ),
         source(
@@ -169,7 +169,7 @@ let package = Package(
             name: "Scenario",
             dependencies: [
                 "Workloads", "MQTT", "MQTTCodec", "EmbeddedBroker", "FaultInjection", "FaultProxy", "Transport", "SASL",
-                "LoadEngine", "Measurement", "HostFit", "RunResult", "Report", "ServerWatch", "Coordination",
+                "LoadEngine", "Measurement", "Ledger", "HostFit", "RunResult", "Report", "ServerWatch", "Coordination",
                 "DataEncodings", nioCore, crypto, yams, mustache,
             ],
             resources: [.embedInCode("Resources")],

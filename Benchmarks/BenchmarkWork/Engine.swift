@@ -5,7 +5,7 @@ import Measurement
 import NIOCore
 
 extension Work {
-    static let engine = timers + schedules + histograms + meters + ledgers
+    static let engine = timers + schedules + histograms + meters + headers + ledgers
 
     private static let timers = [
         Work(.engine, "timing wheel of 1,000 timers, schedule and fire", operations: 1_000) {
@@ -124,6 +124,59 @@ extension Work {
             },
         ]
     }()
+
+    /// What the ledger's header costs a message that copies another one, and a message that arrives.
+    private static let headers = [
+        header("ledger header, 32 bytes, patch and read") { memory, number in
+            PayloadHeader.patch(flags: 5, sequence: number, due: Int64(number) &* 1_000, at: memory)
+            return PayloadHeader.read(UnsafeRawBufferPointer(start: memory, count: 32))
+        },
+        short("ledger header, 16 bytes, write and read", isAddressed: false),
+        short("ledger header, 20 bytes, write and read", isAddressed: true),
+        header("ledger header, 24 characters, write and find") { memory, number in
+            writeShort(number, isAddressed: false, to: memory + 32)
+            HeaderText.write(memory + 32, isAddressed: false, to: memory)
+            var offset = 0
+            return HeaderText.find(in: UnsafeRawBufferPointer(start: memory, count: 32), at: &offset) {
+                ShortHeader.read($0, run: 7, now: 0)
+            }
+        },
+    ]
+
+    private static func short(_ name: String, isAddressed: Bool) -> Work {
+        header(name) { memory, number in
+            writeShort(number, isAddressed: isAddressed, to: memory)
+            return ShortHeader.read(UnsafeRawBufferPointer(start: memory, count: 32), run: 7, now: 0)
+        }
+    }
+
+    private static func writeShort(_ number: UInt64, isAddressed: Bool, to memory: UnsafeMutableRawPointer) {
+        ShortHeader.write(
+            to: memory,
+            run: 7,
+            publisher: 3,
+            flags: 5,
+            sequence: number,
+            due: Int64(number) &* 1_000,
+            isAddressed: isAddressed
+        )
+    }
+
+    private static func header(
+        _ name: String,
+        _ body: @escaping @Sendable (_ memory: UnsafeMutableRawPointer, _ number: UInt64) -> PayloadHeader?
+    ) -> Work {
+        Work(.engine, name, operations: 1_000) {
+            let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 64, alignment: 8)
+            return {
+                guard let base = memory.baseAddress else { return }
+                PayloadHeader.write(to: base, run: 7, publisher: 3, flags: 5, sequence: 0, due: 0)
+                for number: UInt64 in 0..<1_000 {
+                    guard body(base, number) != nil else { fatalError("a header that was written is read") }
+                }
+            }
+        }
+    }
 
     private static let ledgers = [
         Work(.engine, "stream ledger, arrivals in order", operations: 1_000) {

@@ -89,8 +89,8 @@ struct Balance {
     }
 
     private mutating func settle(_ fate: PublisherFate, _ member: AudienceMember) {
-        let audience = self.terms.hasAudiences ? fate.audience : 0
-        let key = StreamKey(subscription: member.receiver, publisher: fate.publisher, audience: audience)
+        var key = fate.key(member.receiver)
+        if !self.terms.hasAudiences { key.audience = 0 }
         let label = self.terms.label(fate.publisher, member.receiver)
         let row = RowKey(label: label, qos: fate.qos)
         let stream = self.streams[key]

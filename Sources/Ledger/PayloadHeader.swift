@@ -1,6 +1,6 @@
-/// The header at the front of every payload that the ledger follows: 32 bytes.
+/// The header of a message that the ledger follows: 32 bytes at the front of its payload.
 ///
-/// All numbers are big-endian, as everywhere in MQTT: magic and version (`43 4C 4D 01`, "CLM" and 1), run, publisher,
+/// Payloads without room for it, and texts of the user, carry a ``ShortHeader``. All numbers are big-endian, as everywhere in MQTT: magic and version (`43 4C 4D 01`, "CLM" and 1), run, publisher,
 /// flags (4 bytes each), sequence number, due time (8 bytes each).
 package struct PayloadHeader: Hashable, Sendable {
     package static let size = 32
@@ -21,6 +21,8 @@ package struct PayloadHeader: Hashable, Sendable {
     package var sequence: UInt64
     /// Time when the publish was due, CLOCK_REALTIME in nanoseconds since 1970.
     package var due: Int64
+    /// It was read from a ``ShortHeader``, which has only the lower bits of the sequence number.
+    package var isShort = false
 
     package init(run: UInt32, publisher: UInt32, flags: UInt32, sequence: UInt64, due: Int64) {
         self.run = run

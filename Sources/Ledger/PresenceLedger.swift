@@ -175,12 +175,7 @@ package struct PresenceLedger: Sendable {
             for fate in export.fates {
                 for member in export.members(of: fate) {
                     for visit in absent[member.receiver] ?? [] {
-                        let key = StreamKey(
-                            subscription: member.receiver,
-                            publisher: fate.publisher,
-                            audience: fate.audience
-                        )
-                        self.add(PresenceMark(key, visit: visit, .closed, at: fate.assigned))
+                        self.add(PresenceMark(fate.key(member.receiver), visit: visit, .closed, at: fate.assigned))
                     }
                 }
             }

@@ -29,6 +29,8 @@ package struct PublisherFate: Hashable, Sendable {
     package var expires: Bool
     /// All have one topic, so that the server keeps their order (MQTT 5.0 §4.6).
     package var isOrdered: Bool
+    /// The publisher has no other audience, and its headers do not name this one: streams and marks have 0 for it.
+    package var isAlone: Bool
 
     package init(
         publisher: UInt32,
@@ -42,7 +44,8 @@ package struct PublisherFate: Hashable, Sendable {
         resent: SequenceRanges = SequenceRanges(),
         admitted: SequenceRanges = SequenceRanges(),
         expires: Bool = false,
-        isOrdered: Bool = true
+        isOrdered: Bool = true,
+        isAlone: Bool = false
     ) {
         self.publisher = publisher
         self.audience = audience
@@ -56,6 +59,14 @@ package struct PublisherFate: Hashable, Sendable {
         self.admitted = admitted
         self.expires = expires
         self.isOrdered = isOrdered
+        self.isAlone = isAlone
+    }
+}
+
+extension PublisherFate {
+    /// The stream of the messages at one of their receivers.
+    package func key(_ receiver: UInt32) -> StreamKey {
+        StreamKey(subscription: receiver, publisher: self.publisher, audience: self.isAlone ? 0 : self.audience)
     }
 }
 

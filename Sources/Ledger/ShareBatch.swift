@@ -159,6 +159,22 @@ package struct ShareMembers: ~Copyable {
         return self.index.addSubscription()
     }
 
+    /// The whole sequence number of a message that came with a ``ShortHeader``.
+    package mutating func whole(member: Int, _ header: PayloadHeader) -> UInt64 {
+        guard header.publisher < self.publishers, header.audience < StreamKey.audienceLimit else {
+            return header.sequence
+        }
+        let slot = self.slot(member, header.publisher, header.audience)
+        return ShortHeader.whole(header.sequence, next: self.next.base[slot])
+    }
+
+    @inline(__always)
+    private mutating func slot(_ member: Int, _ publisher: UInt32, _ audience: UInt32) -> Int {
+        let slot = self.index.slot(subscription: member, publisher: publisher, audience: audience)
+        if slot == self.next.count { self.next.append(0) }
+        return slot
+    }
+
     package mutating func arrived(member: Int, _ arrival: ShareBatch.Arrival) {
         guard arrival.publisher < self.publishers, arrival.audience < StreamKey.audienceLimit, arrival.qos <= 2,
             arrival.sequence < StreamLedger.sequenceLimit
@@ -166,12 +182,7 @@ package struct ShareMembers: ~Copyable {
             self.batch.foreign += 1
             return
         }
-        let slot = self.index.slot(
-            subscription: member,
-            publisher: arrival.publisher,
-            audience: arrival.audience
-        )
-        if slot == self.next.count { self.next.append(0) }
+        let slot = self.slot(member, arrival.publisher, arrival.audience)
         if arrival.sequence >= self.next.base[slot] { self.next.base[slot] = arrival.sequence + 1 }
         self.batch.append(arrival, group: self.groups[member])
     }

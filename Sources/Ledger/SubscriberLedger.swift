@@ -59,6 +59,22 @@ package struct SubscriberLedger: ~Copyable {
         return self.index.addSubscription()
     }
 
+    /// The whole sequence number of a message that came with a ``ShortHeader``.
+    package mutating func whole(subscription: Int, _ header: PayloadHeader) -> UInt64 {
+        guard header.publisher < self.publishers, header.audience < StreamKey.audienceLimit, header.qos <= 2 else {
+            return header.sequence
+        }
+        let slot = self.slot(subscription, header.publisher, header.audience, qos: header.qos)
+        return ShortHeader.whole(header.sequence, next: self.streams.base[slot].next)
+    }
+
+    @inline(__always)
+    private mutating func slot(_ subscription: Int, _ publisher: UInt32, _ audience: UInt32, qos: UInt8) -> Int {
+        let slot = self.index.slot(subscription: subscription, publisher: publisher, audience: audience)
+        if slot == self.streams.count { self.streams.append(StreamLedger(qos: qos)) }
+        return slot
+    }
+
     /// Records one arrival of this run.
     ///
     /// - Parameters:
@@ -85,8 +101,7 @@ package struct SubscriberLedger: ~Copyable {
             self.foreign += 1
             return nil
         }
-        let slot = self.index.slot(subscription: subscription, publisher: publisher, audience: audience)
-        if slot == self.streams.count { self.streams.append(StreamLedger(qos: qos)) }
+        let slot = self.slot(subscription, publisher, audience, qos: qos)
         if (self.streams.base + slot).pointee.arrivedInOrder(sequence) {
             self.counts[qos].distinct &+= 1
             return .new

@@ -204,7 +204,7 @@ package actor LoadRun<Observer: RunObserver> {
             }
             return self.lookSoon()
         }
-        self.stop = reason
+        self.stop = reason == .planned ? await self.checkUnsettled() ?? reason : reason
         let now = self.clock.now
         let end = min(now, self.measured?.upperBound ?? now)
         await self.sample()
@@ -217,6 +217,18 @@ package actor LoadRun<Observer: RunObserver> {
         self.drainDeadline = deadline
         self.lookAt(deadline)
         self.lookSoon()
+    }
+
+    /// The reason if all groups have failed when the time is over.
+    ///
+    /// First connects may still be tried then: a group none of whose clients ever came up has failed.
+    private func checkUnsettled() async -> StopReason? {
+        for group in self.groups.indices where !self.groups[group].isSettled && self.groups[group].loss == nil {
+            let facts = await self.groups[group].facts()
+            let hasTried = facts.contains { $0.connectsBegun > 0 } && facts.allSatisfy { $0.everUp == 0 }
+            self.groups[group].loss = hasTried ? .everyConnectFailed : nil
+        }
+        return self.groups.allSatisfy { $0.loss != nil } ? self.groups[0].loss : nil
     }
 
     /// A stage's last interval ends with it.

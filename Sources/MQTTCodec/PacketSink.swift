@@ -100,6 +100,15 @@ extension PublishView {
         return nil
     }
 
+    /// The value of the first user property of that name (§3.3.2.3.7), read the same way.
+    package func userProperty(_ name: String) -> UnsafeRawBufferPointer? {
+        var reader = PropertyReader(self.rawProperties, scope: nil)
+        while let (_, value) = try? reader.next() {
+            if case .pair(let key, let text) = value, key.elementsEqual(name.utf8) { return text }
+        }
+        return nil
+    }
+
     /// The same message with the topic of its alias.
     package func withTopic(_ topic: UnsafeRawBufferPointer) -> PublishView {
         PublishView(

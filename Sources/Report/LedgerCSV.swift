@@ -119,6 +119,7 @@ package enum LedgerCSV {
             (row.publisher, row.audience) = (fate.publisher, fate.audience)
             if fate.expires { row.flags.append(.expires) }
             if fate.isOrdered { row.flags.append(.ordered) }
+            if fate.isAlone { row.flags.append(.alone) }
             add(row)
             for (kind, ranges) in [
                 (LedgerRow.Kind.unsent, fate.unsent), (.outstanding, fate.outstanding), (.resent, fate.resent),

@@ -223,7 +223,8 @@ struct LedgerReading {
                 assigned: assigned,
                 unknown: unknown,
                 expires: row.flags.contains(.expires),
-                isOrdered: row.flags.contains(.ordered)
+                isOrdered: row.flags.contains(.ordered),
+                isAlone: row.flags.contains(.alone)
             )
         )
         return true

@@ -41,7 +41,7 @@ struct LedgerRow {
         var flags: [Flag] {
             switch self {
             case .members: [.shared]
-            case .publisher: [.expires, .ordered]
+            case .publisher: [.expires, .ordered, .alone]
             case .stream: [.overflowed]
             case .placeStage: [.measured]
             default: []
@@ -60,7 +60,7 @@ struct LedgerRow {
     }
 
     enum Flag: String {
-        case shared, expires, ordered, overflowed, measured
+        case shared, expires, ordered, alone, overflowed, measured
     }
 
     static let columns = [

@@ -204,6 +204,17 @@ struct LoadRunTests {
         #expect(run.observer.ended.allSatisfy { $0.offered == $0.sent + $0.notSent })
     }
 
+    @Test("fails where the time is over before a client came up, and not where one did", arguments: [true, false])
+    func neverSettled(_ oneComesUp: Bool) throws {
+        let run = try TestRun(self.open(4, listeners: 1, waits: false), shards: 2) { work in
+            work.onConnect = { if oneComesUp && work.shard.clients.number(at: $0) == 0 { work.comesUp($0) } }
+        }
+        let outcome = try run.perform()
+        #expect(outcome.stop == (oneComesUp ? .planned : .everyConnectFailed))
+        #expect(outcome.up == (oneComesUp ? 1 : 0))
+        #expect(outcome.loadBegan != nil)
+    }
+
     @Test("ends where no client that sends came up, or none that receives; one of each is enough", arguments: 0..<4)
     func noneOfAKind(_ failing: Int) throws {
         let (sends, receives) = (failing != 0, failing != 1)

@@ -25,6 +25,12 @@ struct ReadyScenarioTests {
             ("login-storm", "CLIENTS=12 CALM=1s STORM=1s AFTER=1s P99=30s", 3),
             ("session-drain", "PAIRS=6 STEADY=1s AWAY=1s AFTER=1s P99=30s", 3),
             ("request-response", "CLIENTS=8 SETTLE=1s PEAK=1s P99=30s TIMEOUT=30s", 2),
+            ("ombs-connect", "CLIENTS=20 DURATION=1s", 1), ("ombs-connect-large", "SCALE=20 DURATION=1s", 1),
+            ("ombs-fan-out", "SUBSCRIBERS=9 DURATION=5s", 1), ("ombs-fan-out-large", "SCALE=9 DURATION=1s", 1),
+            ("ombs-point-to-point", "PAIRS=9 DURATION=3s", 1),
+            ("ombs-point-to-point-large", "SCALE=9 DURATION=3s", 1),
+            ("ombs-shared", "PUBLISHERS=9 DURATION=3s", 1),
+            ("ombs-shared-large", "SCALE=9 SUBSCRIBERS=3 DURATION=3s", 1),
         ]
     )
     func embedded(name: String, variables: String, stages: Int) throws {

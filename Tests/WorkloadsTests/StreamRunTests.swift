@@ -33,7 +33,7 @@ struct StreamRunTests {
                 qualities: [.atLeastOnce]
             )
             made.name = "stream \(number)"
-            made.hasHeader = stream.1 >= PayloadHeader.size
+            made.carrier = stream.1 >= PayloadHeader.size ? .front : nil
             return (stream: made, rate: Double(30 * (number + 1)))
         }
         let run = try MQTTVirtualRun(

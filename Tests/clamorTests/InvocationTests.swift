@@ -224,8 +224,11 @@ struct InvocationTests {
     }
 
     @Test(
-        "payloads under 32 bytes and messages have no ledger",
-        arguments: [("-s 32", true), ("-s 31", false), ("-m hello", false)]
+        "payloads under 16 bytes, and texts without %{ledger}, have no ledger",
+        arguments: [
+            ("-s 16", true), ("-s 15", false), ("-s 16 -t a/%s", false), ("-s 20 -t a/%s", true), ("-m hello", false),
+            ("-m {%{ledger}}", true), ("-m file:///dev/null", false), ("-m hex://0aff --ledger property", true),
+        ]
     )
     func ledger(_ flags: String, _ hasLedger: Bool) throws {
         #expect(try options("pub \(flags)").hasLedger == hasLedger)

@@ -55,7 +55,7 @@ struct PlanRecordTests {
         "churn": .init("--churn 5/s"), "storm": .init("--storm 50%@1s"),
         "subscription-churn": .init("--subscription-churn 5/s"),
         "subscription-churn-filter": .init("--subscription-churn-filter x/#", beside: "--subscription-churn 5/s"),
-        "ssl": .init("-S"), "psk": .init(from: "-S --tls-version 1.2", to: "-S --tls-version 1.2 --psk a:01"),
+        "ledger": .init("--ledger property"), "ssl": .init("-S"), "psk": .init(from: "-S --tls-version 1.2", to: "-S --tls-version 1.2 --psk a:01"),
         "psk-file": .init("--psk-file {psk}", beside: "-S"), "alpn": .init("--alpn x", beside: "-S"),
         "proxy-protocol": .init("--proxy-protocol v1"), "cacertfile": .init("--cacertfile {word}", beside: "-S"),
         "certfile": .init(from: "-S --keyfile k --certfile {word}", to: "-S --keyfile k --certfile {rows}"),

@@ -350,7 +350,7 @@ struct ScenarioStreamTests {
 @Suite("Problems of streams, filters and receivers are reported with their place")
 struct ScenarioStreamRefusalTests {
     private static let keys =
-        "name, topic, qos, size, message, retain, rate, interval, is_text, expiry, response_topic, content_type, correlation_data, user_properties, subscription_identifier, p2p, every, arrivals, burst"
+        "name, topic, qos, size, message, ledger, retain, rate, interval, is_text, expiry, response_topic, content_type, correlation_data, user_properties, subscription_identifier, p2p, every, arrivals, burst"
 
     private static func wrong(_ name: String, _ keys: String, _ lines: String...) -> ScenarioRefusalTests.Wrong {
         var wrong = ScenarioRefusalTests.Wrong(name, "groups:\n  a: { clients: 2,\n    \(keys) }\n")

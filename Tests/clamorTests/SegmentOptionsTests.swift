@@ -224,7 +224,7 @@ struct SegmentOptionsTests {
         Refusal(
             "pubsub -c 3000 --topology fan-in --subscribers 2000 --processes 4",
             "clamor pubsub: --processes: 3000 publishers that 2000 subscriptions hear are over 4194304 streams, which is "
-                + "all that a merge follows; ask for fewer, or take -s 31 or less, without a ledger"
+                + "all that a merge follows; ask for fewer, or take -s 15 or less, without a ledger"
         ),
         Refusal(
             "pubsub -c 8 --topology request -q 1 --seed 1 --segment 1/4",

@@ -80,11 +80,11 @@ struct UsageTests {
         ),
         Refusal(
             "pubsub --topology request -q 1 -m x",
-            "clamor pubsub: -m: requests carry the header that their answers are known by; leave -m out, and -s at 32 or more"
+            "clamor pubsub: -m: requests carry the header that their answers are known by; give -s 16 or more, or put %{ledger} into -m"
         ),
         Refusal(
-            "pubsub --topology request -q 1 -s 31",
-            "clamor pubsub: -s: requests carry the header that their answers are known by; leave -m out, and -s at 32 or more"
+            "pubsub --topology request -q 1 -s 15",
+            "clamor pubsub: -s: requests carry the header that their answers are known by; give -s 16 or more, or put %{ledger} into -m"
         ),
         Refusal(
             "pubsub --topology request -q 1 -r",
@@ -297,9 +297,9 @@ struct UsageTests {
     @Test("a topic, a filter and the metric of a threshold follow the rules of their own")
     func checks() {
         #expect(
-            answer("pub -s 31 --threshold delivery_lost==0") == [
+            answer("pub -s 15 --threshold delivery_lost==0") == [
                 "clamor pub: --threshold: 'delivery_lost==0': delivery_lost needs the ledger, which requires receivers, "
-                    + "no -m, and -s 32 or more (XMPP: 44)"
+                    + "and -s 16 or more (XMPP: 44), a message with %{ledger}, or --ledger property"
             ]
         )
         #expect(

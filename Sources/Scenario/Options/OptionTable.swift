@@ -245,12 +245,23 @@ package struct OptionTable: Sendable {
     let subscribeQoS = OptionEntry("-q --qos", key: "subscribe.qos", .qualities, of: [.sub])
         .help("QoS 0, 1 or 2; a list such as 0,1,2 spreads the clients over it.").usual("0").basic
     package let size = OptionEntry("-s --size --payload-size", key: "*.size", .sizes, of: .payloads)
-        .help("Payload size, or a range drawn for each message, such as 64..1024. The ledger needs 32 (XMPP: 44).")
+        .help(
+            "Payload size, or a range drawn for each message, such as 64..1024. The ledger needs 16, with several streams 20 (XMPP: 44)."
+        )
         .usual("256").example("-s 64..1KiB").basic
     package let message = OptionEntry("-m --message", key: "publish.message", .text("text"), of: .publishing)
-        .help("A message: text or template://FILE with placeholders, or file://FILE as it is. The ledger is then off.")
+        .help(
+            "A message: text or template://FILE with placeholders; file://FILE, hex://BYTES, base64://BYTES. %{ledger} keeps the ledger on."
+        )
+    let ledger = OptionEntry("--ledger", key: "publish.ledger", .choice("place"), of: .publishing)
+        .help(
+            "Where messages have the header that the ledger reads: payload, or property (MQTT 5 user property 'clamor')."
+        )
+        .into(\MQTTOptions.ledger, plan: .fact("publish.ledger"))
     let body = OptionEntry("-m --message", key: "*.body", .text("text"), of: .stanzas)
-        .help("A message: text or template://FILE with placeholders, or file://FILE as it is. The ledger is then off.")
+        .help(
+            "A message: text or template://FILE with placeholders, or file://FILE as it is. %{ledger} keeps the ledger on."
+        )
     let retain = OptionEntry("-r --retain", key: "*.retain", .toggle, of: .publishing)
         .help("Retain messages.").into(\MQTTOptions.retain, plan: .key("retain", hashed: "*.retain", always: true))
     let topicsPayload = OptionEntry(

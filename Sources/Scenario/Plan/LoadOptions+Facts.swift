@@ -71,6 +71,7 @@ extension LoadOptions {
             // `-m` and `template://` would replace placeholders in these bytes.
             if bytes.contains(UInt8(ascii: "%")) { facts.flag("\(section).is_literal", true, .record) }
         }
+        facts.texts("\(section).lines", self.lines.values.map(\.digest).sorted())
     }
 
     private static func add(_ sizes: ClosedRange<Int>, to facts: inout PlanFacts, _ section: String) {

@@ -1,3 +1,4 @@
+import Ledger
 package import LoadEngine
 import MQTT
 import MQTTCodec
@@ -46,13 +47,13 @@ extension LoadOptions {
 }
 
 extension PayloadOption {
-    /// `columns`: the columns that a message may use.
-    func load(columns: [String] = []) -> LoadPayload {
+    /// `parts` is what the variables of a message need, and `columns` are those that it may use.
+    func load(_ parts: MessageParts, columns: [String] = []) -> LoadPayload {
         switch self {
         case .generated(let sizes): .generated(sizes: sizes)
-        case .message(let bytes): .message(Template(parsing: bytes, columns: columns))
+        case .message(let bytes): .message(Template(parsing: bytes, columns: columns, message: parts))
         case .template(let bytes, let sizes):
-            .message(Template(parsing: bytes, columns: columns, randomSizes: sizes))
+            .message(Template(parsing: bytes, columns: columns, randomSizes: sizes, message: parts))
         case .file(let bytes): .message(Template(literal: bytes))
         }
     }
@@ -64,8 +65,11 @@ extension MQTTOptions {
     ///
     /// 256 KiB are for the topic, the properties, and the values of placeholders.
     package static func packetLimit(_ groups: [MQTTOptions]) -> Int {
-        let payloads = groups.flatMap { [$0.payload] + $0.streams.map(\.payload) }
-        let largest = payloads.map { $0.load().largest }.max() ?? 0
+        let largest =
+            groups.flatMap { group in
+                [group.payload.load(group.parts(group.lines)).largest]
+                    + group.streams.map { $0.payload.load(group.parts($0.lines)).largest }
+            }.max() ?? 0
         return min(max(PacketDecoder.usualMaximum, largest + (256 << 10)), PacketProblem.largestPacket)
     }
 
@@ -83,7 +87,7 @@ extension MQTTOptions {
             publishers: self.publishers,
             subscribers: self.subscribers,
             topic: self.template(self.topic),
-            payload: self.payload.load(columns: self.columns),
+            payload: self.payload.load(self.parts(self.lines), columns: self.columns),
             qualities: qualities,
             subscriberQualities: self.subscriberQualities,
             run: run,
@@ -142,12 +146,12 @@ extension MQTTOptions {
         self.streams.map { own in
             var stream = MQTTLoad.Stream(
                 topic: self.template(own.topic),
-                payload: own.payload.load(columns: self.columns),
+                payload: own.payload.load(self.parts(own.lines), columns: self.columns),
                 qualities: publishes ? [own.qos].compactMap(QoS.init(rawValue:)) : []
             )
             stream.name = own.name
             stream.p2p = own.p2p.map { MQTTLoad.P2PTarget(root: Array($0.root.utf8), groups: []) }
-            stream.hasHeader = own.payload.hasHeader
+            stream.carrier = self.carrier(of: own.payload, own.ledger)
             stream.retain = own.retain
             stream.properties = own.properties
             stream.responseTopic = own.responseTopic.map(self.template)
@@ -157,11 +161,16 @@ extension MQTTOptions {
 
     private var columns: [String] { self.rows?.columns ?? [] }
 
+    private func parts(_ lines: [String: RowTable]) -> MessageParts {
+        MessageParts(ledgerSize: HeaderText.size(isAddressed: self.isAddressed), lines: lines)
+    }
+
     /// Parses a text that may contain placeholders.
     package func template(_ text: String) -> Template { Template(parsing: text, columns: self.columns) }
 
     private func setProperties(of load: inout MQTTLoad) {
         load.stream.properties = self.publishProperties
+        load.stream.carrier = self.carrier(of: self.payload, self.ledger)
         load.stream.responseTopic = self.responseTopic.map(self.template)
         load.stream.topicAlias = self.topicAlias
         load.stream.p2p = self.p2p.map { MQTTLoad.P2PTarget(root: Array($0.root.utf8), groups: []) }
@@ -253,7 +262,7 @@ extension XMPPOptions {
         // Only if the command line asks for both.
         load.allowsPlainWithoutTLS = self.mechanism == "PLAIN" && (self.tls == .off || self.tls == .allowed)
         load.streamManagement = self.streamManagement
-        load.payload = self.payload.load()
+        load.payload = self.payload.load(MessageParts(ledgerSize: XMPPBody.headerSize, lines: self.lines))
         load.groupSize = self.groupSize
         load.room = self.room
         load.service = self.service

@@ -1,3 +1,4 @@
+import Ledger
 package import Measurement
 import Workloads
 
@@ -63,8 +64,8 @@ package struct AbsentMetric {
     }
 
     static let ledger =
-        "the ledger, which requires receivers, no -m, and -s \(LoadOptions.headerSize) or more "
-        + "(XMPP: \(XMPPBody.headerSize))"
+        "the ledger, which requires receivers, and -s \(ShortHeader.size) or more "
+        + "(XMPP: \(XMPPBody.headerSize)), a message with %{ledger}, or --ledger property"
 
     /// The first that has the name counts.
     private static let needs: [Need] = [

@@ -1,3 +1,6 @@
+import Crypto
+import DataEncodings
+import Ledger
 import MQTTCodec
 import Workloads
 
@@ -54,7 +57,19 @@ extension GivenOptions {
 
     mutating func readPublishing(into options: inout MQTTOptions) {
         self.readPace(into: &options.common)
-        self.readPayload(\.message, atMost: Self.largestPayload, of: "MQTT", into: &options.common)
+        self.readPayload(
+            \.message,
+            atMost: Self.largestPayload,
+            of: "MQTT",
+            columns: options.rows?.columns ?? [],
+            into: &options.common
+        )
+        if options.ledger == .property, options.protocolLevel < 5 {
+            self.refuse(
+                \.ledger,
+                "MQTT 3 has no user properties; use \(\.protocolVersion, "5"), or put %{ledger} into \(\.message)"
+            )
+        }
         self.readTopics(into: &options)
         if let given = options.inflight, given > MQTTOptions.largestBatch, options.highestQoS == 0 {
             self.refuse(\.inflight, "at QoS 0 it is messages per write, \(MQTTOptions.largestBatch) at most")
@@ -92,6 +107,7 @@ extension GivenOptions {
         _ option: OptionKey<String>,
         atMost largest: Int,
         of name: String,
+        columns: [String] = [],
         into options: inout LoadOptions
     ) {
         let sizes = self[\.size]
@@ -102,6 +118,17 @@ extension GivenOptions {
         guard let message = self[option] else { return }
         let bytes: [UInt8]
         var random = 0
+        for scheme in ["hex://", "base64://"] {
+            guard let text = Self.path(message, scheme: scheme) else { continue }
+            let isHex = scheme == "hex://"
+            guard let bytes = isHex ? HexText.parse(text) : Base64.decode(text.utf8) else {
+                let form = isHex ? "pairs of hexadecimal digits, such as hex://0aff" : "base64, such as base64://Cv8="
+                return self.refuse(option, "is not \(form)")
+            }
+            options.payload = .file(bytes)
+            if sizes != nil { self.refuse(option, "a message has its own size; leave \(\.size) out") }
+            return
+        }
         if let path = Self.path(message, scheme: "template://") {
             bytes = self.contents(of: path, for: option) ?? []
             let randomSizes = sizes ?? 256...256
@@ -121,8 +148,30 @@ extension GivenOptions {
             bytes = Array(message.utf8)
             options.payload = .message(bytes)
         }
+        self.readVariables(option, columns, into: &options)
         if sizes != nil, random == 0 { self.refuse(option, "a message has its own size; leave \(\.size) out") }
         if bytes.count + random > largest { self.refuse(option, "\(name) carries \(largest) bytes at most") }
+    }
+
+    /// Reads the files of a message's variables.
+    private mutating func readVariables(
+        _ option: OptionKey<String>,
+        _ columns: [String],
+        into options: inout LoadOptions
+    ) {
+        let text = options.payload.text
+        if let problem = Template.variableProblem(in: text, columns: columns) {
+            return self.refuse(option, "\(problem); %% is a percent sign")
+        }
+        for file in Template.lineFiles(in: text) {
+            guard let bytes = self.contents(of: file, for: option) else { continue }
+            let lines = Self.lines(of: bytes).map { Array($0.bytes) }
+            guard !lines.isEmpty, bytes.count <= RowTable.mostBytes else {
+                self.refuse(option, "\(file) has no line, or over 4 GiB; give a file with one text a line")
+                continue
+            }
+            options.lines[file] = RowTable(columns: ["line"], cells: lines, digest: SHA256.hash(data: bytes).hex)
+        }
     }
 
     private static func path(_ text: String, scheme: String) -> String? {
@@ -159,6 +208,9 @@ extension GivenOptions {
     /// Checks the options of requests, and the topic of their answers (MQTT 5.0 §4.10).
     mutating func checkRequests(_ options: inout MQTTOptions) {
         guard options.topology == .request else { return }
+        if options.ledger == .property {
+            self.refuse(\.ledger, "an answer has the payload of its request, and none of its properties; leave it out")
+        }
         guard options.streams.isEmpty else {
             let words: OptionWords =
                 "requests are one stream, and these are \(options.streams.count); take another topology"
@@ -177,7 +229,7 @@ extension GivenOptions {
         }
         if !options.hasLedger {
             let words: OptionWords =
-                "requests carry the header that their answers are known by; leave \(\.message) out, and \(\.size) at 32 or more"
+                "requests carry the header that their answers are known by; give \(\.size) \(ShortHeader.size) or more, or put %{ledger} into \(\.message)"
             self.refuse(first: \.message, \.size, because: words)
         }
         if options.store != nil {

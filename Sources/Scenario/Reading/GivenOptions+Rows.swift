@@ -49,6 +49,9 @@ extension GivenOptions {
         if let wrong = names.first(where: { $0.contains("}") }) {
             return "the column '\(wrong)' has a } in its name, which ends %{column}; call it something else"
         }
+        if names.contains("ledger") {
+            return "a column is called ledger, and %{ledger} is the ledger's header; call it something else"
+        }
         let double = names.indices.first { names[..<$0].contains(names[$0]) }
         return double.map { "two columns are called '\(names[$0])'; call one of them something else" }
     }
@@ -79,7 +82,9 @@ extension GivenOptions {
         var isNamed = false
         let before = self.problems.count
         for (spec, text, index) in texts {
-            for name in Self.columns(in: text) {
+            for name in Template.names(in: text) {
+                let isMessage = spec.id == OptionTable[\.message].id || spec.id == file?.id
+                if isMessage, !rows.columns.contains(name), Template.isVariable(name) { continue }
                 isNamed = true
                 if !rows.columns.contains(name) {
                     let near = NearestName.of(name, in: rows.columns).map { "did you mean %{\($0)}? " } ?? ""
@@ -131,11 +136,6 @@ extension GivenOptions {
         static let slash = UInt8(ascii: "/")
         static let plus = UInt8(ascii: "+")
         static let dollar = UInt8(ascii: "$")
-    }
-
-    private static func columns(in text: String) -> [String] {
-        let parts = text.replacing("%%", with: "").split(separator: "%{", omittingEmptySubsequences: false)
-        return parts.dropFirst().compactMap { part in part.firstIndex(of: "}").map { String(part[..<$0]) } }
     }
 
     /// In pairs either every publisher has a topic of its own, or all have one.

@@ -322,7 +322,10 @@ extension GivenOptions {
             case .message(let bytes), .template(let bytes, _), .file(let bytes): bytes
             case .generated: []
             }
-        if !Self.isText(bytes) {
+        let lines = options.lines.values.flatMap { rows in
+            (0..<rows.count).map { Array(rows.cell(row: $0, column: 0)) }
+        }
+        if !Self.isText(bytes) || !lines.allSatisfy(Self.isText) {
             self.refuse(
                 \.body,
                 "is not text that XML can hold: UTF-8 without control characters but tab and line ends, nor U+FFFE and U+FFFF"

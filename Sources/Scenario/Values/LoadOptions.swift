@@ -1,6 +1,7 @@
 package import LoadEngine
 import NIOCore
 package import Transport
+package import Workloads
 
 /// Where the clients connect.
 package enum RunTarget: Hashable, Sendable {
@@ -26,7 +27,7 @@ package enum PacingOption: Hashable, Sendable {
 package enum PayloadOption: Hashable, Sendable {
     /// So many bytes, drawn for each message; where there is room they begin with the header that the ledger reads.
     case generated(sizes: ClosedRange<Int>)
-    /// A text of the user, with placeholders; the ledger is off.
+    /// A text of the user, with placeholders; the ledger follows it where it holds `%{ledger}`.
     case message([UInt8])
     /// The same from a file, with the placeholders of `emqtt_bench` too; `%RANDOM%` is so many bytes.
     case template([UInt8], randomSizes: ClosedRange<Int>)
@@ -43,11 +44,14 @@ package enum PayloadOption: Hashable, Sendable {
         }
     }
 
-    /// Whether it carries the header that the ledger reads.
-    package var hasHeader: Bool {
+    /// Where an MQTT message has the header that the ledger reads; `nil`: nowhere.
+    ///
+    /// `isAddressed`: a publisher has several audiences.
+    package func carrier(isAddressed: Bool) -> LedgerCarrier? {
         switch self {
-        case .generated(let sizes): sizes.lowerBound >= LoadOptions.headerSize
-        case .message, .template, .file: false
+        case .generated(let sizes): .front(atLeast: sizes.lowerBound, isAddressed: isAddressed)
+        case .message, .template: Template.hasLedger(in: self.text) ? .text : nil
+        case .file: nil
         }
     }
 }
@@ -97,6 +101,8 @@ package struct LoadOptions: Hashable, Sendable, HasResults, OptionsRoot {
     /// Whether the clients do anything but connect, and receive.
     package var operates: Bool
     package var payload = PayloadOption.generated(size: 256)
+    /// The lines of the files that messages name.
+    package var lines: [String: RowTable] = [:]
     /// Operations of all clients together; `nil`: no limit.
     package var limit: UInt64?
     /// As given with `-F`.
@@ -171,12 +177,6 @@ extension LoadOptions {
 
     /// Operations under way per client that are answered; 0: as many as the peer allows.
     package var window: Int { self.inflight ?? 16 }
-
-    /// The size of the header in front of a payload that the ledger needs.
-    package static let headerSize = 32
-
-    /// Whether messages carry the header, so that each can be accounted for.
-    package var hasLedger: Bool { self.payload.hasHeader }
 
     /// Whether each client makes an account, which is done once.
     package var makesAccounts: Bool { self.name == "xmpp-register" }

@@ -60,6 +60,7 @@ package struct MQTTOptions: ProtocolOptions, Hashable, Sendable, OptionsRoot {
     package var publishProperties = Properties()
     package var responseTopic: String?
     package var topicAlias: MQTTLoad.TopicAlias?
+    package var ledger = LedgerPlace.payload
     /// The options of all filters that have none of their own.
     package var subscribe = MQTTLoad.SubscriptionOptions()
     package var subscriptionChurn: SubscriptionChurnOption?

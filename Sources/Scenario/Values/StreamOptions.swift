@@ -10,6 +10,8 @@ package struct PublishStream: Hashable, Sendable {
     package var p2p: P2POption?
     package var qos: UInt8 = 0
     package var payload = PayloadOption.generated(size: 256)
+    package var lines: [String: RowTable] = [:]
+    package var ledger = LedgerPlace.payload
     /// A rate is that of the whole group, an interval that of each client; never a closed loop.
     package var pacing = PacingOption.closedLoop
     package var shape = RateShape.level
@@ -29,6 +31,8 @@ package struct PublishStream: Hashable, Sendable {
         self.p2p = options.p2p
         self.qos = options.highestQoS
         self.payload = options.payload
+        self.lines = options.lines
+        self.ledger = options.ledger
         self.pacing = options.pacing
         self.shape = options.shape
         self.arrivals = options.arrivals
@@ -36,6 +40,14 @@ package struct PublishStream: Hashable, Sendable {
         self.properties = options.publishProperties
         self.responseTopic = options.responseTopic
     }
+}
+
+/// Where messages have the header that the ledger reads.
+package enum LedgerPlace: String, CaseIterable, Hashable, Sendable {
+    /// At the front of a generated payload, or in place of `%{ledger}`.
+    case payload
+    /// In a user property (MQTT 5.0 §3.3.2.3.7).
+    case property
 }
 
 /// Messages to single clients: `ROOT/p2p/CLIENTID` reaches a client that subscribed to nothing (SPEC A14).
@@ -92,6 +104,8 @@ extension MQTTOptions {
         options.p2p = stream.p2p
         options.qualities = [stream.qos]
         options.payload = stream.payload
+        options.lines = stream.lines
+        options.ledger = stream.ledger
         options.pacing = stream.pacing
         options.shape = stream.shape
         options.arrivals = stream.arrivals
@@ -112,7 +126,19 @@ extension MQTTOptions {
 
     /// Whether messages carry the header, so that each can be accounted for.
     package var hasLedger: Bool {
-        self.streams.isEmpty ? self.common.hasLedger : self.streams.contains { $0.payload.hasHeader }
+        self.streams.isEmpty
+            ? self.carrier(of: self.payload, self.ledger) != nil
+            : self.streams.contains { self.carrier(of: $0.payload, $0.ledger) != nil }
+    }
+
+    /// Where a stream's messages have the header.
+    func carrier(of payload: PayloadOption, _ ledger: LedgerPlace) -> LedgerCarrier? {
+        ledger == .property ? .property : payload.carrier(isAddressed: self.isAddressed)
+    }
+
+    /// Whether a publisher has several audiences.
+    package var isAddressed: Bool {
+        !self.streams.isEmpty || self.p2p != nil || self.template(self.topic).variesPerMessage
     }
 
     /// Whether clients of the group receive messages by a plan of their own.

@@ -57,7 +57,8 @@ package struct XMPPOptions: ProtocolOptions, Hashable, Sendable, OptionsRoot {
 extension XMPPOptions {
     /// Whether messages carry the header, which is longer as text.
     package var hasLedger: Bool {
-        guard self.kind == .message || self.hasGroups, case .generated(let sizes) = self.payload else { return false }
+        guard self.kind == .message || self.hasGroups else { return false }
+        guard case .generated(let sizes) = self.payload else { return Template.hasLedger(in: self.payload.text) }
         return sizes.lowerBound >= XMPPBody.headerSize
     }
 

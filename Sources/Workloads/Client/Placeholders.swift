@@ -35,7 +35,7 @@ package struct PlaceholderValues: Hashable, Sendable {
 /// addition `%06i`, padded with zeros, `%{column}`, the cell of the client's row, and `%%`, a percent sign. A message
 /// template also has the ``names`` of `emqtt_bench`. Any other `%` is sent literally.
 package struct Template: Hashable, Sendable {
-    private enum Piece: Hashable, Sendable {
+    enum Piece: Hashable, Sendable {
         case literal([UInt8])
         /// Padded with zeros to this many digits.
         case clientNumber(width: Int)
@@ -49,18 +49,21 @@ package struct Template: Hashable, Sendable {
         case randomBytes(ClosedRange<Int>)
         /// The column's index in the table.
         case column(Int)
+        case variable(MessageVariable)
 
         var variesPerClient: Bool {
             switch self {
             case .clientNumber, .clientID, .username, .column: true
-            case .literal, .messageNumber, .nanoseconds, .random, .timestamp, .unique, .randomBytes: false
+            case .literal, .messageNumber, .nanoseconds, .random, .timestamp, .unique, .randomBytes, .variable: false
             }
         }
 
         var variesPerMessage: Bool {
             switch self {
             case .messageNumber, .nanoseconds, .random, .timestamp, .unique, .randomBytes: true
-            case .literal, .clientNumber, .clientID, .username, .column: false
+            // The header is written behind the rendering.
+            case .literal, .clientNumber, .clientID, .username, .column, .variable(.ledger): false
+            case .variable: true
             }
         }
     }
@@ -77,14 +80,23 @@ package struct Template: Hashable, Sendable {
 
     /// Parses bytes, which need not be UTF-8, since a message may hold anything.
     ///
-    /// `randomSizes`: for a message template, the sizes of `%RANDOM%`. `nil`: the text has none of the ``names``.
-    package init(parsing bytes: [UInt8], columns: [String] = [], randomSizes: ClosedRange<Int>? = nil) {
+    /// - Parameters:
+    ///   - bytes: of the text.
+    ///   - columns: the names that `%{column}` accepts.
+    ///   - randomSizes: for a message template, the sizes of `%RANDOM%`. `nil`: the text has none of the ``names``.
+    ///   - message: for a message, what its variables need; `nil`: the text has none.
+    package init(
+        parsing bytes: [UInt8],
+        columns: [String] = [],
+        randomSizes: ClosedRange<Int>? = nil,
+        message: MessageParts? = nil
+    ) {
         self.pieces = []
         var literal: [UInt8] = []
         var rest = bytes[...]
         while let byte = rest.first {
             if byte == UInt8(ascii: "%"),
-                let (piece, length) = Self.placeholder(at: rest, columns) ?? Self.name(at: rest, randomSizes)
+                let (piece, length) = Self.placeholder(at: rest, columns, message) ?? Self.name(at: rest, randomSizes)
             {
                 if !literal.isEmpty { self.pieces.append(.literal(literal)) }
                 literal = []
@@ -98,15 +110,21 @@ package struct Template: Hashable, Sendable {
         if !literal.isEmpty { self.pieces.append(.literal(literal)) }
     }
 
-    private static func placeholder(at bytes: ArraySlice<UInt8>, _ columns: [String]) -> (Piece, length: Int)? {
+    private static func placeholder(
+        at bytes: ArraySlice<UInt8>,
+        _ columns: [String],
+        _ message: MessageParts? = nil
+    ) -> (Piece, length: Int)? {
         let name = bytes.dropFirst()
         switch name.first {
         case UInt8(ascii: "{"):
-            let column = name.dropFirst().prefix { $0 != UInt8(ascii: "}") }
-            guard column.endIndex < bytes.endIndex,
-                let index = columns.firstIndex(where: { $0.utf8.elementsEqual(column) })
-            else { return nil }
-            return (.column(index), column.count + 3)
+            let text = name.dropFirst().prefix { $0 != UInt8(ascii: "}") }
+            guard text.endIndex < bytes.endIndex else { return nil }
+            let column = columns.firstIndex { $0.utf8.elementsEqual(text) }
+            let piece =
+                column.map { .column($0) }
+                ?? message.flatMap { Self.variable(String(decoding: text, as: UTF8.self)[...], $0) }
+            return piece.map { ($0, text.count + 3) }
         case UInt8(ascii: "%"): return (.literal([UInt8(ascii: "%")]), 2)
         case UInt8(ascii: "i"): return (.clientNumber(width: 0), 2)
         case UInt8(ascii: "0"):
@@ -229,6 +247,7 @@ package struct Template: Hashable, Sendable {
             switch piece {
             case .literal(let bytes): sum + bytes.count
             case .randomBytes(let sizes): sum + sizes.upperBound
+            case .variable(let variable): sum + variable.longest
             default: sum
             }
         }
@@ -237,15 +256,26 @@ package struct Template: Hashable, Sendable {
     /// Contains `%c` or `%u`, which must be rendered first.
     package var needsIdentity: Bool { self.pieces.contains { $0 == .clientID || $0 == .username } }
 
-    /// Appends the rendered text.
+    /// Appends the rendered text, and returns the place of `%{ledger}` in `bytes`.
     ///
     /// Allocates only to grow `bytes`.
+    @discardableResult
     package func render(
         _ values: PlaceholderValues,
         random: inout some RandomNumberGenerator,
         into bytes: inout [UInt8]
-    ) {
-        for piece in self.pieces { Self.render(piece, values, random: &random, into: &bytes) }
+    ) -> Int? {
+        var ledger: Int?
+        for piece in self.pieces {
+            if case .variable(.ledger) = piece { ledger = bytes.count }
+            Self.render(piece, values, random: &random, into: &bytes)
+        }
+        return ledger
+    }
+
+    /// Contains `%{ledger}`.
+    package var hasLedger: Bool {
+        self.pieces.contains { if case .variable(.ledger) = $0 { true } else { false } }
     }
 
     package func rendered(_ values: PlaceholderValues, random: inout some RandomNumberGenerator) -> [UInt8] {
@@ -280,11 +310,12 @@ package struct Template: Hashable, Sendable {
             if let rows = values.rows {
                 bytes += rows.cell(row: rows.row(ofClient: values.clientNumber), column: column)
             }
+        case .variable(let variable): self.render(variable, values, random: &random, into: &bytes)
         }
     }
 
     /// Appends a number in decimal without an intermediate `String`.
-    private static func append(_ number: UInt64, to bytes: inout [UInt8], width: Int = 0) {
+    static func append(_ number: UInt64, to bytes: inout [UInt8], width: Int = 0) {
         let start = bytes.count
         var rest = number
         repeat {

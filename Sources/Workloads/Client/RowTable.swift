@@ -27,6 +27,11 @@ package final class RowTable: Sendable {
 
     package var count: Int { self.ends.count / self.columns.count }
 
+    /// Bytes of the longest cell.
+    package var longest: Int {
+        zip(self.ends, [0] + self.ends).map { Int($0 - $1) }.max() ?? 0
+    }
+
     /// The row of the client with this `%i`.
     ///
     /// Client 1 has the first row; after the last row they start over.

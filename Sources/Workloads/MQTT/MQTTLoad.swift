@@ -74,8 +74,9 @@ package struct MQTTLoad: Sendable {
         /// Replaces ``topic``: each message goes to one client, drawn for the message.
         package var p2p: P2PTarget?
         package var payload: LoadPayload
-        /// Whether its messages carry the ledger's header, in a load that has a ledger.
-        package var hasHeader = true
+        /// Where its messages carry the ledger's header, in a load that has a ledger; `nil`: nowhere, and it is not
+        /// followed.
+        package var carrier: LedgerCarrier? = .front
         /// Publishers use these QoS levels in turn.
         package var qualities: [QoS]
         package var retain = false
@@ -93,8 +94,12 @@ package struct MQTTLoad: Sendable {
         }
 
         /// Whether a publisher's topic, and so its audience, may change from message to message.
-        var topicVaries: Bool { self.p2p != nil || self.topic.variesPerMessage }
+        package var topicVaries: Bool { self.p2p != nil || self.topic.variesPerMessage }
+        var hasHeader: Bool { self.carrier != nil }
     }
+
+    /// Whether short headers name the audience; elsewhere each publisher has one.
+    package var isAddressed: Bool { self.hasStreams || self.stream.topicVaries }
 
     /// A filter of each subscriber.
     package struct FilterTemplate: Sendable {

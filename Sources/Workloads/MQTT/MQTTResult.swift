@@ -23,6 +23,8 @@ package struct MQTTResult: Sendable {
     package var end: DeliveryEnd
     /// Publishers had more audiences than a header can name.
     package var hasTooManyAudiences: Bool
+    /// Messages without a header, in a run where user properties have it.
+    package var bare: UInt64 = 0
     /// The part of a segment whose publishers or subscribers have counterparts in other segments.
     package var joint: JointResult?
     /// The clients' tallies, by number in the run.
@@ -78,6 +80,7 @@ extension MQTTShardWork {
             presence: self.marks,
             end: self.deliveryEnd,
             hasTooManyAudiences: self.audiences.pointee.overflowed,
+            bare: self.reader.bare,
             joint: self.joint,
             tallies: self.numberedTallies
         )
@@ -171,7 +174,8 @@ extension MQTTShardWork {
             expires: self.endsWithinRun(own.properties.messageExpiryInterval),
             // Nodes of a cluster keep no order between the connections of a client, and several that answer have none.
             isOrdered: !own.topicVaries && (self.load.targets == 1 || self.clients[place].reconnects == 0)
-                && (self.load.topology != .request || self.load.subscribers <= 1)
+                && (self.load.topology != .request || self.load.subscribers <= 1),
+            isAlone: self.isAlone
         )
     }
 }

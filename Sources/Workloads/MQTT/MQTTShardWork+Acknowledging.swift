@@ -1,5 +1,6 @@
 import Ledger
 import LoadEngine
+import LoopContext
 package import MQTT
 package import MQTTCodec
 import Measurement
@@ -97,7 +98,7 @@ extension MQTTShardWork {
             duration: response,
             due: Int64(publish.due.uptimeNanoseconds),
             sender: self.ledgerNumber(ofRow: flight.row),
-            audience: self.audience(ofRow: flight.row),
+            audience: self.namedAudience(ofRow: flight.row),
             sequence: flight.sequence,
             written: Int64(publish.written.uptimeNanoseconds)
         )
@@ -216,8 +217,8 @@ extension MQTTShardWork {
     /// Whether the answer's correlation data belongs to the request whose payload it carries.
     func isAnswer(_ view: PublishView) -> Bool {
         if let data = view.correlation, data.count == Self.correlationBytes,
-            let header = PayloadHeader.read(view.payload),
-            UInt64(bigEndian: data.loadUnaligned(as: UInt64.self)) == header.sequence
+            let header = self.header(of: view, now: self.context.now),
+            ShortHeader.matches(UInt64(bigEndian: data.loadUnaligned(as: UInt64.self)), header)
         {
             return true
         }

@@ -32,12 +32,28 @@ extension MQTTShardWork {
         }
         // A stored copy was counted when it was new.
         guard self.load.hasLedger, !(view.retain && self.load.marksStoredCopies),
-            let header = PayloadHeader.read(view.payload)
+            var header = self.header(of: view, now: now)
         else { return }
         // Messages left over from another run are not losses of this run. `sub` alone follows any run.
         guard self.isOurs(header), !self.isOthersAnswer(view, header) else { return }
+        if header.isShort { self.complete(&header, place, view) }
         self.latest.pointee.arrival = now
         if self.isFirst(header, place, view, now: now) { self.recordDelivery(place, header, now: now) }
+    }
+
+    func header(of view: PublishView, now: NIODeadline) -> PayloadHeader? {
+        let run = self.deliveries.hasPublishers ? self.load.run : self.followedRun
+        return self.reader.header(of: view, run: run, now: Int64(now.uptimeNanoseconds) &+ self.clock.pointee)
+    }
+
+    /// Makes the sequence number of a short header whole.
+    private func complete(_ header: inout PayloadHeader, _ place: Int, _ view: PublishView) {
+        if let member = self.member(place, view.topic) {
+            header.sequence = self.members.whole(member: member, header)
+        } else if self.clients[place].own.receiver >= 0 {
+            let subscription = Int(self.clients[place].own.receiver)
+            header.sequence = self.ledger.pointee.whole(subscription: subscription, header)
+        }
     }
 
     /// Whether it is the answer to another group: its header is that of the request, which is followed.

@@ -90,6 +90,7 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
     var received = DeliveryBalance()
     /// The run that `sub` alone follows.
     var followedRun: UInt32?
+    var reader: HeaderReader
     /// The rare facts about messages, by row; the row of a publisher with one audience is its place.
     package var exceptions: [Int: PublishExceptions] {
         _read { yield self.published.pointee.exceptions }
@@ -176,6 +177,7 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
         self.largestBatch = Self.largestBatch(of: load)
         self.messagesPerWrite = min(most, self.largestBatch)
         self.members = ShareMembers(publishers: publishers)
+        self.reader = HeaderReader(deliveries)
         for place in 0..<count {
             let options = places.isOperator(place) ? load.publisherSession : load.subscriberSession
             (self.sessions + place).initialize(to: MQTTSession(options))

@@ -1,3 +1,4 @@
+import Ledger
 package import LoadEngine
 package import Measurement
 package import RunResult
@@ -83,7 +84,7 @@ package struct MQTTWorkload: Workload {
         if isOn { return ledger }
         ledger.reason =
             self.plan.hasPublishers
-            ? "messages carry no header: their text was given, or they have fewer than 32 bytes"
+            ? "messages carry no header: their text has no %{ledger}, or they have fewer than \(ShortHeader.size) bytes"
             : "with Retain As Published a stored copy looks like a new message, unless Retain Handling is 2"
         return ledger
     }

@@ -16,7 +16,13 @@ struct MessageWriter: ~Copyable {
     /// Draws the receivers of messages to one client.
     private let deliveries: DeliveryPlan
     private let targets: Int
-    let hasHeader: Bool
+    /// Where the messages carry the header, if they do.
+    private let carrier: LedgerCarrier?
+    /// Whether short headers name the audience.
+    private let isAddressed: Bool
+    /// The offset of the header in the payload, and in the whole message.
+    private var offsetInPayload = 0
+    private var headerOffset = 0
     /// The bytes of generated payloads, as many as the longest has.
     private let filler: [UInt8]
     /// Sizes of payloads without a template.
@@ -69,7 +75,8 @@ struct MessageWriter: ~Copyable {
         self.load = load
         self.clock = clock
         self.stream = stream
-        self.hasHeader = load.hasLedger && stream.hasHeader
+        self.carrier = load.hasLedger ? stream.carrier : nil
+        self.isAddressed = load.isAddressed
         self.deliveries = deliveries
         self.firstNumber = deliveries.publisher(group: group, stream: place, client: 0)
         self.targets = stream.p2p.map { deliveries.targets(of: $0) } ?? 0
@@ -84,6 +91,8 @@ struct MessageWriter: ~Copyable {
         self.rendersProperties = stream.responseTopic.map { !$0.isConstant } ?? false || stream.topicAlias != nil
         self.encodeProperties()
     }
+
+    var hasHeader: Bool { self.carrier != nil }
 
     /// Whether all messages of the write are equal except for the patched fields.
     var isUniform: Bool { !self.variesPerMessage && !self.alias.introducesTopic }
@@ -125,7 +134,8 @@ struct MessageWriter: ~Copyable {
         if self.sizes.count > 1 { size = .random(in: self.sizes, using: &self.random) }
         if case .message(let template) = self.stream.payload {
             self.payload.removeAll(keepingCapacity: true)
-            template.render(self.values, random: &self.random, into: &self.payload)
+            let place = template.render(self.values, random: &self.random, into: &self.payload)
+            self.offsetInPayload = place ?? 0
             size = self.payload.count
         }
         self.frame = PublishFrame(
@@ -139,12 +149,19 @@ struct MessageWriter: ~Copyable {
         self.idOffset = self.frame.idOffset
         self.payloadOffset = self.frame.payloadOffset
         self.correlationOffset = self.correlates ? self.payloadOffset - MQTTShardWork.correlationBytes : nil
+        self.headerOffset = self.payloadOffset + self.offsetInPayload
+        if self.carrier == .property {
+            // The property of the correlation data comes behind it.
+            let behind = self.correlates ? 3 + MQTTShardWork.correlationBytes : 0
+            self.headerOffset = self.payloadOffset - behind - HeaderText.size(isAddressed: self.isAddressed)
+        }
         return self.size
     }
 
     private mutating func renderTopic() {
         guard let p2p = self.stream.p2p, self.targets > 0 else {
-            return self.stream.topic.render(self.values, random: &self.random, into: &self.topic)
+            self.stream.topic.render(self.values, random: &self.random, into: &self.topic)
+            return
         }
         let place = Int.random(in: 0..<self.targets, using: &self.random)
         var id = self.deliveries.target(place, of: p2p)
@@ -176,6 +193,9 @@ struct MessageWriter: ~Copyable {
         if hasAnswer { size += 3 + self.answerTopic.count }
         if self.alias.number != nil { size += 3 }
         if self.correlates { size += 3 + MQTTShardWork.correlationBytes }
+        let name = LedgerCarrier.propertyName
+        let textSize = HeaderText.size(isAddressed: self.isAddressed)
+        if self.carrier == .property { size += 5 + name.utf8.count + textSize }
         guard size > 0 else { return }
         var rest = size
         repeat {
@@ -188,7 +208,13 @@ struct MessageWriter: ~Copyable {
             self.properties += self.answerTopic
         }
         if let alias = self.alias.number { self.append(.topicAlias, alias) }
-        // It comes last, so that its offset is known.
+        // These come last, so that their offsets are known.
+        if self.carrier == .property {
+            self.append(.userProperty, UInt16(name.utf8.count))
+            self.properties += Array(name.utf8)
+            self.properties += [0, UInt8(textSize)]
+            for _ in 0..<textSize { self.properties.append(0) }
+        }
         if self.correlates {
             self.append(.correlationData, UInt16(MQTTShardWork.correlationBytes))
             for _ in 0..<MQTTShardWork.correlationBytes { self.properties.append(0) }
@@ -239,7 +265,8 @@ struct MessageWriter: ~Copyable {
             (memory + self.frame.propertiesOffset).copyMemory(from: base, byteCount: self.frame.properties)
         }
         self.correlate(sequence, at: memory)
-        self.writePayload(sequence: sequence, due: due, lane: lane, to: memory + self.payloadOffset)
+        self.writePayload(to: memory + self.payloadOffset)
+        self.writeHeader(sequence: sequence, due: due, lane: lane, to: memory + self.headerOffset)
     }
 
     private func correlate(_ sequence: UInt64, at memory: UnsafeMutableRawPointer) {
@@ -252,11 +279,25 @@ struct MessageWriter: ~Copyable {
         let size = self.payloadSize
         let payload = [UInt8](unsafeUninitializedCapacity: size) { memory, count in
             if let base = memory.baseAddress, size > 0 {
-                self.writePayload(sequence: sequence, due: due, lane: lane, to: UnsafeMutableRawPointer(base))
+                let payload = UnsafeMutableRawPointer(base)
+                self.writePayload(to: payload)
+                if self.carrier != .property {
+                    self.writeHeader(sequence: sequence, due: due, lane: lane, to: payload + self.offsetInPayload)
+                }
             }
             count = size
         }
         self.message.payload = payload
+        if self.carrier == .property {
+            let textSize = HeaderText.size(isAddressed: self.isAddressed)
+            let text = String(unsafeUninitializedCapacity: textSize) { memory in
+                guard let base = memory.baseAddress else { return 0 }
+                self.writeHeader(sequence: sequence, due: due, lane: lane, to: UnsafeMutableRawPointer(base))
+                return textSize
+            }
+            self.message.properties = self.storedProperties()
+            self.message.properties.append(.userProperty(LedgerCarrier.propertyName, text))
+        }
         self.message.qos = self.qos
         self.message.retain = self.stream.retain
         if !self.message.topic.utf8.elementsEqual(self.topic) {
@@ -265,21 +306,50 @@ struct MessageWriter: ~Copyable {
         return self.message
     }
 
-    private func writePayload(sequence: UInt64, due: NIODeadline, lane: Int, to payload: UnsafeMutableRawPointer) {
+    private func writePayload(to payload: UnsafeMutableRawPointer) {
         let source = self.filler.isEmpty ? self.payload : self.filler
         source.withUnsafeBytes { bytes in
             if let base = bytes.baseAddress { payload.copyMemory(from: base, byteCount: self.payloadSize) }
         }
-        if self.hasHeader {
+    }
+
+    private func writeHeader(sequence: UInt64, due: NIODeadline, lane: Int, to place: UnsafeMutableRawPointer) {
+        let flags = PayloadHeader.flags(qos: self.qos.rawValue, lane: lane, audience: self.audience)
+        let (run, publisher) = (self.load.run, self.ledgerNumber)
+        let due = self.realtime(due)
+        switch self.carrier {
+        case .front:
             PayloadHeader.write(
-                to: payload,
-                run: self.load.run,
-                publisher: self.ledgerNumber,
-                flags: PayloadHeader.flags(qos: self.qos.rawValue, lane: lane, audience: self.audience),
+                to: place,
+                run: run,
+                publisher: publisher,
+                flags: flags,
                 sequence: sequence,
-                due: self.realtime(due)
+                due: due
             )
+        case .short: self.writeShort(flags: flags, sequence: sequence, due: due, to: place)
+        case .text, .property:
+            let isAddressed = self.isAddressed
+            withUnsafeTemporaryAllocation(byteCount: ShortHeader.addressedSize, alignment: 8) { bytes in
+                guard let header = bytes.baseAddress else { return }
+                self.writeShort(flags: flags, sequence: sequence, due: due, to: header)
+                HeaderText.write(header, isAddressed: isAddressed, to: place)
+            }
+        case nil: break
         }
+    }
+
+    @inline(__always)
+    private func writeShort(flags: UInt32, sequence: UInt64, due: Int64, to place: UnsafeMutableRawPointer) {
+        ShortHeader.write(
+            to: place,
+            run: self.load.run,
+            publisher: self.ledgerNumber,
+            flags: flags,
+            sequence: sequence,
+            due: due,
+            isAddressed: self.isAddressed
+        )
     }
 
     /// Writes a message that copies the one at `model`.
@@ -296,14 +366,15 @@ struct MessageWriter: ~Copyable {
             memory.storeBytes(of: id.bigEndian, toByteOffset: offset, as: UInt16.self)
         }
         self.correlate(sequence, at: memory)
-        if self.hasHeader {
-            PayloadHeader.patch(
-                flags: PayloadHeader.flags(qos: self.qos.rawValue, lane: lane, audience: self.audience),
-                sequence: sequence,
-                due: self.realtime(due),
-                at: memory + self.payloadOffset
-            )
+        guard self.carrier == .front else {
+            return self.writeHeader(sequence: sequence, due: due, lane: lane, to: memory + self.headerOffset)
         }
+        PayloadHeader.patch(
+            flags: PayloadHeader.flags(qos: self.qos.rawValue, lane: lane, audience: self.audience),
+            sequence: sequence,
+            due: self.realtime(due),
+            at: memory + self.payloadOffset
+        )
     }
 
     private func realtime(_ due: NIODeadline) -> Int64 {

@@ -180,8 +180,8 @@ package struct XMPPLoad: Sendable {
 
     /// Whether messages carry the header that the ledger reads.
     package var hasLedger: Bool {
-        guard self.stanza != nil, case .generated(let sizes) = self.payload else { return false }
-        return sizes.lowerBound >= XMPPBody.headerSize
+        guard self.stanza != nil else { return false }
+        return self.payload.template?.hasLedger ?? (self.payload.sizes.lowerBound >= XMPPBody.headerSize)
     }
 
     /// The values of a client's placeholders, by its number in the run.

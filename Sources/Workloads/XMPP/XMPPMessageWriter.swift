@@ -22,6 +22,8 @@ struct XMPPMessageWriter: ~Copyable {
     private var raw: [UInt8] = []
     private var values = PlaceholderValues(clientNumber: 0)
     private var bodyOffset = 0
+    /// The place of `%{ledger}` in the body; 0 in a generated one.
+    private var headerPlace = 0
     /// The ledger's header.
     private let header: UnsafeMutableRawPointer
     /// Bytes of the current message.
@@ -91,8 +93,10 @@ struct XMPPMessageWriter: ~Copyable {
             self.values.nanoseconds = now
             self.raw.removeAll(keepingCapacity: true)
             self.body.removeAll(keepingCapacity: true)
-            template.render(self.values, random: &random, into: &self.raw)
-            Self.escape(self.raw, into: &self.body)
+            let place = template.render(self.values, random: &random, into: &self.raw) ?? 0
+            Self.escape(self.raw[..<place], into: &self.body)
+            self.headerPlace = self.body.count
+            Self.escape(self.raw[place...], into: &self.body)
             self.payloadSize = self.body.count
         } else {
             self.payloadSize = self.sizes.count > 1 ? .random(in: self.sizes, using: &random) : self.sizes.lowerBound
@@ -120,7 +124,7 @@ struct XMPPMessageWriter: ~Copyable {
         add(self.tail[...])
         add(self.body[..<self.payloadSize])
         add(self.end[...])
-        if self.load.hasLedger { XMPPBody.encode(self.header, to: memory + self.bodyOffset) }
+        if self.load.hasLedger { XMPPBody.encode(self.header, to: memory + self.bodyOffset + self.headerPlace) }
         self.patch(sequence: sequence, due: due, delay: delay, at: memory)
     }
 
@@ -154,7 +158,7 @@ struct XMPPMessageWriter: ~Copyable {
         let realtime = Int64(due.uptimeNanoseconds) &+ self.load.realtimeOffset
         XMPPBody.setDelay(delay, in: self.header)
         PayloadHeader.patch(sequence: sequence, due: realtime, at: self.header)
-        XMPPBody.patch(self.header, to: memory + self.bodyOffset)
+        XMPPBody.patch(self.header, to: memory + self.bodyOffset + self.headerPlace)
     }
 
     /// The lower 32 bits of a message's sequence number, from its id; `nil` for any other id.

@@ -72,8 +72,8 @@ package struct XMPPWorkload: Workload {
             ? LedgerRecord(on: true)
             : LedgerRecord(
                 on: false,
-                reason: "\(self.load.stanza ?? "message")s carry no header: their text was given, or they have fewer "
-                    + "than \(XMPPBody.headerSize) bytes"
+                reason: "\(self.load.stanza ?? "message")s carry no header: their text has no %{ledger}, or they have "
+                    + "fewer than \(XMPPBody.headerSize) bytes"
             )
     }
 

@@ -12,7 +12,9 @@ package struct ReadyScenario: Sendable {
     }
 
     /// The first is the one that is written where no name is given.
-    package static let all = [
+    package static let all = Self.own + Self.suite
+
+    private static let own = [
         Self(
             "fleet",
             "devices report and take commands, operators command, services share the messages",
@@ -41,5 +43,17 @@ package struct ReadyScenario: Sendable {
         ),
         Self("request-response", "MQTT 5 clients ask, services answer", PackageResources.request_response_yaml),
         Self("mixed", "MQTT devices and XMPP users together", PackageResources.mixed_yaml),
+    ]
+
+    /// The Open MQTT Benchmark Suite: each case of its basic set, then that of its enterprise set.
+    private static let suite = [
+        Self("ombs-connect", "10,000 clients connect", PackageResources.ombs_connect_yaml),
+        Self("ombs-connect-large", "1,000,000 clients connect", PackageResources.ombs_connect_large_yaml),
+        Self("ombs-fan-out", "1 publisher, 1,000 subscribers", PackageResources.ombs_fan_out_yaml),
+        Self("ombs-fan-out-large", "5 publishers, 1,000 subscribers", PackageResources.ombs_fan_out_large_yaml),
+        Self("ombs-point-to-point", "1,000 pairs", PackageResources.ombs_point_to_point_yaml),
+        Self("ombs-point-to-point-large", "50,000 pairs", PackageResources.ombs_point_to_point_large_yaml),
+        Self("ombs-shared", "1,000 publishers, a group of 5", PackageResources.ombs_shared_yaml),
+        Self("ombs-shared-large", "50,000 publishers, a group of 500", PackageResources.ombs_shared_large_yaml),
     ]
 }

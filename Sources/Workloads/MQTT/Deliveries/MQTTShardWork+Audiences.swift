@@ -151,7 +151,8 @@ extension MQTTShardWork {
             let next = self.hasManyAudiences ? self.published.pointee.next(row) : self.nextWritten(row)
             guard next > 0 else { continue }
             let publisher = self.ledgerNumber(ofRow: row)
-            let key = StreamKey(subscription: receiver, publisher: publisher, audience: audience)
+            let named = self.namedAudience(ofRow: row)
+            let key = StreamKey(subscription: receiver, publisher: publisher, audience: named)
             self.marks.append(PresenceMark(key, visit: visit, event, at: next))
         }
     }
@@ -159,6 +160,12 @@ extension MQTTShardWork {
     func audience(ofRow row: Int) -> UInt32 {
         self.hasManyAudiences ? self.published.pointee.audience(ofRow: row) : self.clients[row].own.audience
     }
+
+    /// The audience in the headers of a row.
+    func namedAudience(ofRow row: Int) -> UInt32 { self.isAlone ? 0 : self.audience(ofRow: row) }
+
+    /// Whether headers do not name the one audience of a publisher.
+    var isAlone: Bool { !self.load.isAddressed && self.load.stream.carrier != .front }
 
     func ledgerNumber(ofRow row: Int) -> UInt32 {
         let publisher = self.hasManyAudiences ? self.published.pointee.publisher(ofRow: row) : row

@@ -12,6 +12,8 @@ package struct RunDelivery: Sendable {
     private let shares: LedgerExport
     private let end: DeliveryEnd
     private let realtimeOffset: Int64
+    /// Streams whose user property the server dropped, by their places in the run: they are not followed.
+    package let stripped: Set<Int>
 
     /// - Parameters:
     ///   - plan: the publishers and receivers of all groups.
@@ -34,6 +36,7 @@ package struct RunDelivery: Sendable {
         self.shares = shares
         guard plan.isFollowed else {
             self.reconciliation = nil
+            self.stripped = []
             self.end = DeliveryEnd()
             return
         }
@@ -59,11 +62,35 @@ package struct RunDelivery: Sendable {
         terms.end.longest = max(terms.end.longest, longestShared)
         self.end = terms.end
         terms.isTooLarge = plan.isTooLarge
+        let stripped = isJoint ? [] : Self.stripped(plan, results, shares)
+        self.stripped = stripped
+        if !stripped.isEmpty {
+            let label = terms.label
+            terms.label = { publisher, receiver in
+                stripped.contains(plan.stream(of: publisher)) ? -1 : label(publisher, receiver)
+            }
+        }
         self.reconciliation = Reconciliation(
             arrivals: results.map(\.ledger) + [shares],
             published: plan.hasPublishers && !isJoint ? results.map(\.published) : nil,
             terms: terms
         )
+    }
+
+    /// The streams that have the header in a user property, of which nothing came with it, although messages came
+    /// without one: a bridge or an older receiver leaves properties out, and that is no loss.
+    private static func stripped(_ plan: DeliveryPlan, _ results: [MQTTResult], _ shares: LedgerExport) -> Set<Int> {
+        guard results.contains(where: { $0.bare > 0 }) else { return [] }
+        var places = Set<Int>()
+        var place = 0
+        for group in plan.groups where group.load.publishes {
+            for stream in group.load.streams {
+                if stream.carrier == .property { places.insert(place) }
+                place += 1
+            }
+        }
+        for key in (results.map(\.ledger) + [shares]).flatMap(\.keys) { places.remove(plan.stream(of: key.publisher)) }
+        return places
     }
 
     /// The streams of the share groups that a group's members receive.
@@ -154,11 +181,7 @@ package struct RunDelivery: Sendable {
                 let sent = fate.assigned - min(fate.assigned, fate.unknown.count)
                 let own = Int(fate.publisher) % load.targets
                 for member in published.audiences[Int(fate.audience)] {
-                    let key = StreamKey(
-                        subscription: member.receiver,
-                        publisher: fate.publisher,
-                        audience: fate.audience
-                    )
+                    let key = fate.key(member.receiver)
                     if self.plan.targets(of: member.receiver).contains(own) {
                         guard came[key] ?? 0 >= sent else { return [] }
                     } else {
