@@ -102,7 +102,7 @@ struct ShortHeaderTests {
 
     @Test("of 10,000,000 random payloads, and 100,000 of other runs, none is followed")
     func foreign() {
-        var dice = SeededDice(seed: 49)
+        var dice = SeededDice(seed: 147)
         let run: UInt32 = 0x1234_5678
         var followed = 0
         withUnsafeTemporaryAllocation(byteCount: 24, alignment: 8) { memory in
@@ -149,7 +149,7 @@ struct ShortHeaderTests {
         #expect(arrive(period) == .newLate)
         #expect(arrive(period + 1) == .duplicate)
         #expect(arrive(period + period / 2) == .new)
-        #expect(arrive(2 * period + 5) == .new)
+        #expect(arrive(2 * period - 5) == .new)
     }
 
     @Test("members of a share group count over the end of 26 bits as well")

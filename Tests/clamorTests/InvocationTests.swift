@@ -227,7 +227,7 @@ struct InvocationTests {
         "payloads under 16 bytes, and texts without %{ledger}, have no ledger",
         arguments: [
             ("-s 16", true), ("-s 15", false), ("-s 16 -t a/%s", false), ("-s 20 -t a/%s", true), ("-m hello", false),
-            ("-m {%{ledger}}", true), ("-m file:///dev/null", false), ("-m hex://0aff --ledger property", true),
+            ("-m {%{ledger}}", true), ("-m hex://0aff", false), ("-m hex://0aff --ledger property", true),
         ]
     )
     func ledger(_ flags: String, _ hasLedger: Bool) throws {

@@ -246,7 +246,7 @@ package struct OptionTable: Sendable {
         .help("QoS 0, 1 or 2; a list such as 0,1,2 spreads the clients over it.").usual("0").basic
     package let size = OptionEntry("-s --size --payload-size", key: "*.size", .sizes, of: .payloads)
         .help(
-            "Payload size, or a range drawn for each message, such as 64..1024. The ledger needs 16, with several streams 20 (XMPP: 44)."
+            "Payload size, or a range drawn for each message. The ledger needs 16, of several streams 20 (XMPP: 44)."
         )
         .usual("256").example("-s 64..1KiB").basic
     package let message = OptionEntry("-m --message", key: "publish.message", .text("text"), of: .publishing)
