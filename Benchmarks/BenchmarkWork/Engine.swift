@@ -134,23 +134,27 @@ extension Work {
         short("ledger header, 16 bytes, write and read", isAddressed: false),
         short("ledger header, 20 bytes, write and read", isAddressed: true),
         header("ledger header, 24 characters, write and find") { memory, number in
-            writeShort(number, isAddressed: false, to: memory + 32)
-            HeaderText.write(memory + 32, isAddressed: false, to: memory)
+            write(number, isAddressed: false, asText: true, to: memory)
             var offset = 0
-            return HeaderText.find(in: UnsafeRawBufferPointer(start: memory, count: 32), at: &offset) {
-                ShortHeader.read($0, run: 7, now: 0)
+            return ShortHeader.find(in: UnsafeRawBufferPointer(start: memory, count: 32), at: &offset) {
+                $0.header(run: 7, now: 0)
             }
         },
     ]
 
     private static func short(_ name: String, isAddressed: Bool) -> Work {
         header(name) { memory, number in
-            writeShort(number, isAddressed: isAddressed, to: memory)
-            return ShortHeader.read(UnsafeRawBufferPointer(start: memory, count: 32), run: 7, now: 0)
+            write(number, isAddressed: isAddressed, to: memory)
+            return ShortHeader(UnsafeRawBufferPointer(start: memory, count: 32))?.header(run: 7, now: 0)
         }
     }
 
-    private static func writeShort(_ number: UInt64, isAddressed: Bool, to memory: UnsafeMutableRawPointer) {
+    private static func write(
+        _ number: UInt64,
+        isAddressed: Bool,
+        asText: Bool = false,
+        to memory: UnsafeMutableRawPointer
+    ) {
         ShortHeader.write(
             to: memory,
             run: 7,
@@ -158,7 +162,8 @@ extension Work {
             flags: 5,
             sequence: number,
             due: Int64(number) &* 1_000,
-            isAddressed: isAddressed
+            isAddressed: isAddressed,
+            asText: asText
         )
     }
 

@@ -1,7 +1,8 @@
 /// The header of a message that the ledger follows: 32 bytes at the front of its payload.
 ///
-/// Payloads without room for it, and texts of the user, carry a ``ShortHeader``. All numbers are big-endian, as everywhere in MQTT: magic and version (`43 4C 4D 01`, "CLM" and 1), run, publisher,
-/// flags (4 bytes each), sequence number, due time (8 bytes each).
+/// Payloads without room for it, and texts of the user, carry a ``ShortHeader``. All numbers are big-endian, as
+/// everywhere in MQTT: magic and version (`43 4C 4D 01`, "CLM" and 1), run, publisher, flags (4 bytes each), sequence
+/// number, due time (8 bytes each).
 package struct PayloadHeader: Hashable, Sendable {
     package static let size = 32
     /// "CLM" and the version of the layout.

@@ -100,13 +100,14 @@ extension PublishView {
         return nil
     }
 
-    /// The value of the first user property of that name (§3.3.2.3.7), read the same way.
-    package func userProperty(_ name: String) -> UnsafeRawBufferPointer? {
+    /// The value of the last user property of that name (§3.3.2.3.7), read the same way.
+    package func lastUserProperty(_ name: String) -> UnsafeRawBufferPointer? {
         var reader = PropertyReader(self.rawProperties, scope: nil)
+        var last: UnsafeRawBufferPointer?
         while let (_, value) = try? reader.next() {
-            if case .pair(let key, let text) = value, key.elementsEqual(name.utf8) { return text }
+            if case .pair(let key, let text) = value, key.elementsEqual(name.utf8) { last = text }
         }
-        return nil
+        return last
     }
 
     /// The same message with the topic of its alias.

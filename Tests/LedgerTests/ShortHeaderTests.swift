@@ -1,3 +1,4 @@
+import Foundation
 import Ledger
 import TestSupport
 import Testing
@@ -6,8 +7,10 @@ import Testing
 struct ShortHeaderTests {
     static let now: Int64 = 1_796_054_400_123_456_789
 
-    static func bytes(_ header: PayloadHeader, isAddressed: Bool) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0xAA, count: isAddressed ? ShortHeader.addressedSize : ShortHeader.size)
+    static func bytes(_ header: PayloadHeader, isAddressed: Bool, asText isText: Bool = false) -> [UInt8] {
+        let size = isAddressed ? ShortHeader.addressedSize : ShortHeader.size
+        let count = isText ? ShortHeader.textSize(isAddressed: isAddressed) : size
+        var bytes = [UInt8](repeating: 0xAA, count: count)
         bytes.withUnsafeMutableBytes { memory in
             guard let base = memory.baseAddress else { return }
             ShortHeader.write(
@@ -17,14 +20,15 @@ struct ShortHeaderTests {
                 flags: header.flags,
                 sequence: header.sequence,
                 due: header.due,
-                isAddressed: isAddressed
+                isAddressed: isAddressed,
+                asText: isText
             )
         }
         return bytes
     }
 
     static func read(_ bytes: [UInt8], run: UInt32, now: Int64 = Self.now) -> PayloadHeader? {
-        bytes.withUnsafeBytes { ShortHeader.read($0, run: run, now: now) }
+        bytes.withUnsafeBytes { ShortHeader($0)?.header(run: run, now: now) }
     }
 
     static func random(_ dice: inout SeededDice, isAddressed: Bool) -> PayloadHeader {
@@ -76,6 +80,20 @@ struct ShortHeaderTests {
         }
     }
 
+    /// The shorter form's check alone would take one of 32,768.
+    @Test("no header is taken for one of the other form")
+    func forms() {
+        var dice = SeededDice(seed: 53)
+        var wrong = 0
+        for number in 0..<400_000 {
+            let isAddressed = number.isMultiple(of: 2)
+            let header = Self.random(&dice, isAddressed: isAddressed)
+            let found = Self.read(Self.bytes(header, isAddressed: isAddressed) + [1, 2, 3, 4], run: header.run)
+            if found?.flags != header.flags { wrong += 1 }
+        }
+        #expect(wrong == 0)
+    }
+
     @Test("a due time is the nearest to the receiver's clock, up to nine hours off", arguments: [-34_000, 0, 34_000])
     func dueTimes(_ seconds: Int64) {
         let due = Self.now / 1_000_000 * 1_000_000
@@ -108,7 +126,8 @@ struct ShortHeaderTests {
         withUnsafeTemporaryAllocation(byteCount: 24, alignment: 8) { memory in
             for _ in 0..<10_000_000 {
                 for offset in [0, 8, 16] { memory.storeBytes(of: dice.next(), toByteOffset: offset, as: UInt64.self) }
-                if ShortHeader.read(UnsafeRawBufferPointer(memory), run: run, now: Self.now) != nil { followed += 1 }
+                let header = ShortHeader(UnsafeRawBufferPointer(memory))?.header(run: run, now: Self.now)
+                if header != nil { followed += 1 }
             }
         }
         #expect(followed == 0)
@@ -179,8 +198,11 @@ struct ShortHeaderTests {
             let first = Self.random(&dice, isAddressed: isAddressed)
             let runs = (0..<5).map { _ in
                 var header = Self.random(&dice, isAddressed: isAddressed)
+                header.due = Self.now - 1_000_000
                 header.run = first.run
-                return Self.bytes(header, isAddressed: isAddressed).withUnsafeBytes { finder.run($0) }
+                return Self.bytes(header, isAddressed: isAddressed).withUnsafeBytes { bytes in
+                    ShortHeader(bytes).flatMap { finder.run($0, now: Self.now) }
+                }
             }
             #expect(runs == [nil, nil, first.run, first.run, first.run])
         }
@@ -194,7 +216,12 @@ struct ShortHeaderTests {
         for number in 0..<300_000 {
             let text = Array("{\"n\":\(number % 97_000 + 100_000),\"unit\":\"C\",\"v\":1}".utf8)
             let random = (0..<20).map { _ in UInt8.random(in: 0 ... .max, using: &dice) }
-            for payload in [text, random] where payload.withUnsafeBytes({ finder.run($0) }) != nil { found += 1 }
+            for payload in [text, random] {
+                let run = payload.withUnsafeBytes { bytes in
+                    ShortHeader(bytes).flatMap { finder.run($0, now: Self.now) }
+                }
+                if run != nil { found += 1 }
+            }
         }
         #expect(found == 0)
     }
@@ -208,24 +235,21 @@ struct ShortHeaderTests {
         var offset = 0
         for round in 0..<2_000 {
             let header = Self.random(&dice, isAddressed: isAddressed)
-            let size = HeaderText.size(isAddressed: isAddressed)
-            var text = [UInt8](repeating: 0, count: size)
-            Self.bytes(header, isAddressed: isAddressed).withUnsafeBytes { bytes in
-                text.withUnsafeMutableBytes { memory in
-                    guard let header = bytes.baseAddress, let base = memory.baseAddress else { return }
-                    HeaderText.write(header, isAddressed: isAddressed, to: base)
-                }
-            }
+            let text = Self.bytes(header, isAddressed: isAddressed, asText: true)
+            // Base64url of the same bytes (RFC 4648 §5).
+            let plain = Data(Self.bytes(header, isAddressed: isAddressed)).base64EncodedString()
+            let url = plain.replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+            #expect(String(decoding: text, as: UTF8.self) == (isAddressed ? "~M" : "~L") + url)
             #expect(text.count == (isAddressed ? 29 : 24) && safe.isSuperset(of: text))
             // Marks without a header come before it, at another place each time.
             let front = Array(repeating: Array("~L ~M~L{".utf8), count: round % 3).flatMap(\.self)
             let payload = front + text + Array("} ~".utf8)
             let found = payload.withUnsafeBytes { payload in
-                HeaderText.find(in: payload, at: &offset) { ShortHeader.read($0, run: header.run, now: Self.now) }
+                ShortHeader.find(in: payload, at: &offset) { $0.header(run: header.run, now: Self.now) }
             }
             #expect(found?.sequence == header.sequence & 0x3FF_FFFF && offset == front.count)
             let none = payload.withUnsafeBytes { payload in
-                HeaderText.find(in: payload, at: &offset) { ShortHeader.read($0, run: ~header.run, now: Self.now) }
+                ShortHeader.find(in: payload, at: &offset) { $0.header(run: ~header.run, now: Self.now) }
             }
             #expect(none == nil)
         }

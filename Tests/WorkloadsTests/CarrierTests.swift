@@ -117,7 +117,7 @@ struct CarrierTests {
         """
 
     private func run(_ own: Case, _ qos: QoS, _ seed: UInt64) throws -> MQTTVirtualRun {
-        let parts = MessageParts(ledgerSize: HeaderText.size(isAddressed: own.isAddressed))
+        let parts = MessageParts(ledgerSize: ShortHeader.textSize(isAddressed: own.isAddressed))
         let streams = (0..<(own.isAddressed ? 2 : 1)).map { number in
             let payload: LoadPayload =
                 own.carrier == .text

@@ -95,9 +95,11 @@ struct MessageVariableTests {
             ("%{line}", "%{line} is not like %{line FILE}"),
             ("%{ledger}%{ledger}", "%{ledger} is there twice; leave one"),
             ("%{ledger 2}", "%{ledger 2} is not like %{ledger}"),
+            ("%{choice a,%{ledger}", "%{choice a,%{ledger} is not like %{choice a,b,c}"),
+            ("%%%{int}", "%{int} is not like %{int 10..90}"),
         ]
     )
-    func problems(_ text: String, _ problem: String) { #expect(Template.variableProblem(in: text) == problem) }
+    func problems(_ text: String, _ problem: String) { #expect(Template.draft(Array(text.utf8)).problem == problem) }
 
     @Test(
         "the right ones are none",
@@ -106,5 +108,5 @@ struct MessageVariableTests {
             "%{site}", "%{ledger}", "{%{",
         ]
     )
-    func noProblems(_ text: String) { #expect(Template.variableProblem(in: text) == nil) }
+    func noProblems(_ text: String) { #expect(Template.draft(Array(text.utf8)).problem == nil) }
 }

@@ -108,7 +108,7 @@ struct PlaceholdersTests {
         ]
     )
     func unknownNames(_ text: String, _ expected: [String]) {
-        #expect(Template.unknownNames(in: Array(text.utf8)) == expected)
+        #expect(Template.draft(Array(text.utf8), randomSizes: 1...1).unknown == expected)
     }
 
     @Test("keeps bytes that are no UTF-8, and appends to what is there")

@@ -320,7 +320,7 @@ struct InvocationTests {
                     + "%TIMESTAMPNS%, %UNIQUE%, %RANDOM%; file:// sends a file as it is"
             ),
             ("pub -s 64", "%UNIQUE%", "-m: a message has its own size; leave -s out"),
-            ("pub -s 268000000", "%RANDOM%", "-m: MQTT carries 268000000 bytes at most"),
+            ("pub -s 268000000", "x%RANDOM%", "-m: MQTT carries 268000000 bytes at most"),
             (
                 "xmpp message -c 2 --jid a%i@b --password c", "%RANDOM%",
                 "-m: %RANDOM% is bytes of any value, which XML cannot hold; leave it out"

@@ -63,7 +63,7 @@ struct RowsTests {
             ),
             (
                 "a}\n1", "pub -t %{a}",
-                "pub: --rows: PATH: the column 'a}' has a } in its name, which ends %{column}; call it something else"
+                "pub: --rows: PATH: the column 'a}' has a { or } in its name, which %{column} has too; call it something else"
             ),
             (
                 "a\n", "pub -t %{a}",

@@ -299,7 +299,7 @@ struct UsageTests {
         #expect(
             answer("pub -s 15 --threshold delivery_lost==0") == [
                 "clamor pub: --threshold: 'delivery_lost==0': delivery_lost needs the ledger, which requires receivers, "
-                    + "and -s 16 or more (XMPP: 44), a message with %{ledger}, or --ledger property"
+                    + "and -s 16 or more, with several audiences 20 (XMPP: 44), a message with %{ledger}, or --ledger property"
             ]
         )
         #expect(

@@ -29,9 +29,19 @@ extension Metric {
 package protocol MetricSource {
     /// Every metric of that name, one per set of labels, for one stage or, without one, for the whole run.
     func readings(of name: String, stage: String?) -> [MetricReading]
+    /// Whether the ledger's counts are counts: without a ledger no loss is not known to be none.
+    var followsMessages: Bool { get }
+}
+
+extension MetricSource {
+    package var followsMessages: Bool { true }
 }
 
 extension RunRecord: MetricSource {
+    package var followsMessages: Bool {
+        self.ledger.on || !(self.notes ?? []).contains { $0.code == LedgerRecord.strippedCode }
+    }
+
     package func readings(of name: String, stage: String?) -> [MetricReading] {
         self.metrics.filter { $0.name == name && $0.labels[Labels.stage] == stage }.compactMap { metric in
             guard case .duration(let reading) = metric.reading else { return metric.levelReading }

@@ -20,6 +20,9 @@ package struct LedgerRecord: Codable, Hashable, Sendable {
     /// The first message of each finding.
     package var examples: [LedgerExample]?
 
+    /// Of a note: messages arrived without the user property that has their header.
+    package static let strippedCode = "ledger-stripped"
+
     package init(on: Bool, reason: String? = nil) {
         self.on = on
         self.reason = reason

@@ -199,6 +199,8 @@ extension Threshold {
 
     private func measured(in source: some MetricSource) -> Bounded<Double>? {
         if self.name == Self.errorRate { return self.errorRate(in: source).map { Bounded($0) } }
+        let counts: [MetricDefinition] = [.deliveryLost, .deliveryMissing, .deliveryDuplicated, .deliveryReordered]
+        if self.isOf(counts), !source.followsMessages { return nil }
         let readings = self.selected(in: source)
         var figures = Figures(joinsAges: self.definition?.role == .backlog)
         for reading in readings { figures.add(reading.value) }

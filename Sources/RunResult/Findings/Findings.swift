@@ -93,10 +93,13 @@ extension RunRecord {
         return known.count == groups.count ? known.reduce(0, &+) : nil
     }
 
-    /// The words for a run whose clients were all refused after they had connected, or else those that are given.
+    /// The words for a run whose clients were all refused after they had connected, or none of which had an answer, or
+    /// else those that are given.
     func nothingCameUp(_ words: String) -> String {
-        let hasConnected = self.metrics.contains {
-            $0.isOf(.connect) && $0.labels["phase"] == "total" && $0.duration?.answered ?? 0 > 0
+        let connects = self.metrics.filter { $0.isOf(.connect) && $0.labels["phase"] == "total" }
+        let hasConnected = connects.contains { $0.duration?.answered ?? 0 > 0 }
+        if self.errors.isEmpty, connects.contains(where: { $0.duration?.unanswered?.outstanding ?? 0 > 0 }) {
+            return "no connect was answered before the load ended"
         }
         return hasConnected ? "no client could take part in the load" : words
     }

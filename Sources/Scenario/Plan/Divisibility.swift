@@ -58,7 +58,7 @@ extension MQTTOptions {
         let (streams, isTooMany) = self.publishers.multipliedReportingOverflow(by: subscriptions)
         if self.hasLedger, isTooMany || streams > Self.mostStreams {
             problems.append(
-                "\(self.publishers) publishers that \(subscriptions) subscriptions hear are over \(Self.mostStreams) streams, which is all that a merge follows; ask for fewer, or take \(\.size) 15 or less, without a ledger"
+                "\(self.publishers) publishers that \(subscriptions) subscriptions hear are over \(Self.mostStreams) streams, which is all that a merge follows; ask for fewer, or take \(\.size) \(self.headerSize - 1) or less, without a ledger"
             )
         }
         return problems

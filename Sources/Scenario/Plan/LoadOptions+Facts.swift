@@ -64,7 +64,7 @@ extension LoadOptions {
         case .template(let bytes, let sizes):
             facts.digest("\(section).template", bytes, .schedule)
             // `-m` would send these names as they are.
-            if Template.hasNames(in: bytes) { facts.flag("\(section).is_template", true, .record) }
+            if self.payload.draft().hasNames { facts.flag("\(section).is_template", true, .record) }
             Self.add(sizes, to: &facts, section)
         case .file(let bytes):
             facts.digest("\(section).file", bytes, .schedule)

@@ -162,7 +162,7 @@ extension MQTTOptions {
     private var columns: [String] { self.rows?.columns ?? [] }
 
     private func parts(_ lines: [String: RowTable]) -> MessageParts {
-        MessageParts(ledgerSize: HeaderText.size(isAddressed: self.isAddressed), lines: lines)
+        MessageParts(ledgerSize: ShortHeader.textSize(isAddressed: self.isAddressed), lines: lines)
     }
 
     /// Parses a text that may contain placeholders.

@@ -64,7 +64,8 @@ package struct AbsentMetric {
     }
 
     static let ledger =
-        "the ledger, which requires receivers, and -s \(ShortHeader.size) or more "
+        "the ledger, which requires receivers, and -s \(ShortHeader.size) or more, with several audiences "
+        + "\(ShortHeader.addressedSize) "
         + "(XMPP: \(XMPPBody.headerSize)), a message with %{ledger}, or --ledger property"
 
     /// The first that has the name counts.

@@ -1,6 +1,5 @@
 import Crypto
 import DataEncodings
-import Ledger
 import MQTTCodec
 import Workloads
 
@@ -70,6 +69,9 @@ extension GivenOptions {
                 "MQTT 3 has no user properties; use \(\.protocolVersion, "5"), or put %{ledger} into \(\.message)"
             )
         }
+        if options.ledger == .property, options.payload.draft().hasLedger {
+            self.refuse(\.ledger, "the message has %{ledger} already; leave one of the two out")
+        }
         self.readTopics(into: &options)
         if let given = options.inflight, given > MQTTOptions.largestBatch, options.highestQoS == 0 {
             self.refuse(\.inflight, "at QoS 0 it is messages per write, \(MQTTOptions.largestBatch) at most")
@@ -116,25 +118,13 @@ extension GivenOptions {
             if sizes.upperBound > largest { self.refuse(\.size, "\(name) carries \(largest) bytes at most") }
         }
         guard let message = self[option] else { return }
-        let bytes: [UInt8]
-        var random = 0
-        for scheme in ["hex://", "base64://"] {
-            guard let text = Self.path(message, scheme: scheme) else { continue }
-            let isHex = scheme == "hex://"
-            guard let bytes = isHex ? HexText.parse(text) : Base64.decode(text.utf8) else {
-                let form = isHex ? "pairs of hexadecimal digits, such as hex://0aff" : "base64, such as base64://Cv8="
-                return self.refuse(option, "is not \(form)")
-            }
-            options.payload = .file(bytes)
-            if sizes != nil { self.refuse(option, "a message has its own size; leave \(\.size) out") }
-            return
-        }
+        var hasRandom = false
         if let path = Self.path(message, scheme: "template://") {
-            bytes = self.contents(of: path, for: option) ?? []
+            let bytes = self.contents(of: path, for: option) ?? []
             let randomSizes = sizes ?? 256...256
             options.payload = .template(bytes, randomSizes: randomSizes)
-            if Template.hasRandomBytes(in: bytes) { random = randomSizes.upperBound }
-            if let unknown = Template.unknownNames(in: bytes).first {
+            hasRandom = options.payload.draft().hasRandomBytes
+            if let unknown = options.payload.draft().unknown.first {
                 let known = Template.names.joined(separator: ", ")
                 self.refuse(
                     option,
@@ -142,15 +132,24 @@ extension GivenOptions {
                 )
             }
         } else if let path = Self.path(message, scheme: "file://") {
-            bytes = self.contents(of: path, for: option) ?? []
-            options.payload = .file(bytes)
+            options.payload = .file(self.contents(of: path, for: option) ?? [])
+        } else if let text = Self.path(message, scheme: "hex://") ?? Self.path(message, scheme: "base64://") {
+            let isHex = message.hasPrefix("hex://")
+            let found = isHex ? HexText.parse(text) : Base64.decode(text.utf8)
+            if found == nil {
+                let form = isHex ? "pairs of hexadecimal digits, such as hex://0aff" : "base64, such as base64://Cv8="
+                self.refuse(option, "is not \(form)")
+            }
+            options.payload = .file(found ?? [])
         } else {
-            bytes = Array(message.utf8)
-            options.payload = .message(bytes)
+            options.payload = .message(Array(message.utf8))
         }
         self.readVariables(option, columns, into: &options)
-        if sizes != nil, random == 0 { self.refuse(option, "a message has its own size; leave \(\.size) out") }
-        if bytes.count + random > largest { self.refuse(option, "\(name) carries \(largest) bytes at most") }
+        if sizes != nil, !hasRandom { self.refuse(option, "a message has its own size; leave \(\.size) out") }
+        let parts = MessageParts(ledgerSize: XMPPBody.headerSize, lines: options.lines)
+        if options.payload.load(parts, columns: columns).largest > largest {
+            self.refuse(option, "\(name) carries \(largest) bytes at most")
+        }
     }
 
     /// Reads the files of a message's variables.
@@ -159,11 +158,9 @@ extension GivenOptions {
         _ columns: [String],
         into options: inout LoadOptions
     ) {
-        let text = options.payload.text
-        if let problem = Template.variableProblem(in: text, columns: columns) {
-            return self.refuse(option, "\(problem); %% is a percent sign")
-        }
-        for file in Template.lineFiles(in: text) {
+        let draft = options.payload.draft(columns: columns)
+        if let problem = draft.problem { return self.refuse(option, "\(problem); %% is a percent sign") }
+        for file in draft.files {
             guard let bytes = self.contents(of: file, for: option) else { continue }
             let lines = Self.lines(of: bytes).map { Array($0.bytes) }
             guard !lines.isEmpty, bytes.count <= RowTable.mostBytes else {
@@ -229,7 +226,7 @@ extension GivenOptions {
         }
         if !options.hasLedger {
             let words: OptionWords =
-                "requests carry the header that their answers are known by; give \(\.size) \(ShortHeader.size) or more, or put %{ledger} into \(\.message)"
+                "requests carry the header that their answers are known by; give \(\.size) \(options.headerSize) or more, or put %{ledger} into \(\.message)"
             self.refuse(first: \.message, \.size, because: words)
         }
         if options.store != nil {

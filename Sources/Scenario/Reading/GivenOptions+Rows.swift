@@ -46,8 +46,8 @@ extension GivenOptions {
 
     private static func problem(ofColumns names: [String]) -> String? {
         if names.contains("") { return "a column has no name; its first line names all of them, such as id,site" }
-        if let wrong = names.first(where: { $0.contains("}") }) {
-            return "the column '\(wrong)' has a } in its name, which ends %{column}; call it something else"
+        if let wrong = names.first(where: { $0.contains("}") || $0.contains("{") }) {
+            return "the column '\(wrong)' has a { or } in its name, which %{column} has too; call it something else"
         }
         if names.contains("ledger") {
             return "a column is called ledger, and %{ledger} is the ledger's header; call it something else"

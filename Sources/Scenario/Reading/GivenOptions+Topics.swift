@@ -166,7 +166,8 @@ private struct TopicsFile {
         if let time { payload["timestamp"] = .string(time) }
         // emqtt_bench sends all other fields as they are.
         let fixed = try self.text(payload.filter { $0.key != field && (time == nil || $0.key != "timestamp") })
-        guard Template(parsing: fixed) == Template(literal: fixed), !Template.hasNames(in: fixed) else {
+        guard Template(parsing: fixed) == Template(literal: fixed), !Template.draft(fixed, randomSizes: 1...1).hasNames
+        else {
             throw QuantityError("'\(name)': a placeholder is outside of the field that render names; take it out")
         }
         guard let time else { return .message(try self.text(payload)) }

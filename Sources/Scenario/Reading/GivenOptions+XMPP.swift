@@ -322,10 +322,10 @@ extension GivenOptions {
             case .message(let bytes), .template(let bytes, _), .file(let bytes): bytes
             case .generated: []
             }
-        let lines = options.lines.values.flatMap { rows in
-            (0..<rows.count).map { Array(rows.cell(row: $0, column: 0)) }
+        let hasTextLines = options.lines.values.allSatisfy { rows in
+            (0..<rows.count).allSatisfy { Self.isText(rows.cell(row: $0, column: 0)) }
         }
-        if !Self.isText(bytes) || !lines.allSatisfy(Self.isText) {
+        if !Self.isText(bytes) || !hasTextLines {
             self.refuse(
                 \.body,
                 "is not text that XML can hold: UTF-8 without control characters but tab and line ends, nor U+FFFE and U+FFFF"
@@ -337,7 +337,7 @@ extension GivenOptions {
     }
 
     /// XML 1.0 §2.2: a single character that it cannot hold kills a stream.
-    private static func isText(_ bytes: [UInt8]) -> Bool {
+    private static func isText(_ bytes: some Sequence<UInt8>) -> Bool {
         guard let text = String(validating: bytes, as: UTF8.self) else { return false }
         return text.unicodeScalars.allSatisfy { scalar in
             switch scalar.value {

@@ -50,8 +50,17 @@ package enum PayloadOption: Hashable, Sendable {
     package func carrier(isAddressed: Bool) -> LedgerCarrier? {
         switch self {
         case .generated(let sizes): .front(atLeast: sizes.lowerBound, isAddressed: isAddressed)
-        case .message, .template: Template.hasLedger(in: self.text) ? .text : nil
+        case .message, .template: self.draft().hasLedger ? .text : nil
         case .file: nil
+        }
+    }
+
+    /// Of a text: its variables.
+    package func draft(columns: [String] = []) -> Template.Draft {
+        switch self {
+        case .generated, .file: Template.Draft()
+        case .message(let bytes): Template.draft(bytes, columns: columns)
+        case .template(let bytes, let sizes): Template.draft(bytes, columns: columns, randomSizes: sizes)
         }
     }
 }

@@ -136,6 +136,9 @@ extension MQTTOptions {
         ledger == .property ? .property : payload.carrier(isAddressed: self.isAddressed)
     }
 
+    /// The bytes that a payload needs for its header.
+    var headerSize: Int { LedgerCarrier.leastSize(isAddressed: self.isAddressed) }
+
     /// Whether a publisher has several audiences.
     package var isAddressed: Bool {
         !self.streams.isEmpty || self.p2p != nil || self.template(self.topic).variesPerMessage

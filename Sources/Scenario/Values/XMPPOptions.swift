@@ -58,7 +58,7 @@ extension XMPPOptions {
     /// Whether messages carry the header, which is longer as text.
     package var hasLedger: Bool {
         guard self.kind == .message || self.hasGroups else { return false }
-        guard case .generated(let sizes) = self.payload else { return Template.hasLedger(in: self.payload.text) }
+        guard case .generated(let sizes) = self.payload else { return self.payload.draft().hasLedger }
         return sizes.lowerBound >= XMPPBody.headerSize
     }
 

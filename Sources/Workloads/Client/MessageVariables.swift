@@ -6,10 +6,17 @@ package struct MessageParts: Sendable {
     package var ledgerSize: Int
     /// The lines of each file that `%{line FILE}` names.
     package var lines: [String: RowTable]
+    /// The files have not been read: each stands for an empty line.
+    var isDraft = false
 
     package init(ledgerSize: Int, lines: [String: RowTable] = [:]) {
         self.ledgerSize = ledgerSize
         self.lines = lines
+    }
+
+    fileprivate init(ledgerSize: Int, isDraft: Bool) {
+        self.init(ledgerSize: ledgerSize)
+        self.isDraft = isDraft
     }
 }
 
@@ -22,6 +29,8 @@ enum MessageVariable: Hashable, Sendable {
     case uuid
     /// ISO 8601 in UTC, with milliseconds.
     case date
+    /// Since 1970, in units of so many nanoseconds.
+    case time(unit: Int64)
     /// One line for each message: client 1 begins with the first line, client 2 with the second.
     case line(RowTable)
     /// The place of the ledger's header.
@@ -30,7 +39,7 @@ enum MessageVariable: Hashable, Sendable {
     /// The longest text, where it is long.
     var longest: Int {
         switch self {
-        case .number, .uuid, .date: 0
+        case .number, .uuid, .date, .time: 0
         case .choice(let texts): texts.map(\.count).max() ?? 0
         case .line(let rows): rows.longest
         case .ledger(let size): size
@@ -39,8 +48,24 @@ enum MessageVariable: Hashable, Sendable {
 }
 
 extension Template {
+    /// What is known of a message before its files are read.
+    package struct Draft {
+        /// Why a variable cannot be replaced.
+        package var problem: String?
+        /// The files of `%{line FILE}`.
+        package var files: [String] = []
+        package var hasLedger = false
+        /// Whether it contains any of the ``Template/names``, and ``Template/randomName``.
+        package var hasNames = false
+        package var hasRandomBytes = false
+        /// Words that have the form of the names, and are none.
+        package var unknown: [String] = []
+
+        package init() {}
+    }
+
     /// The words that begin a variable of a message.
-    package static let variableWords = ["int", "float", "choice", "uuid", "time", "line", "ledger"]
+    private static let variableWords = ["int", "float", "choice", "uuid", "time", "line", "ledger"]
 
     /// Whether the text between `%{` and `}` is a variable of a message.
     package static func isVariable(_ text: String) -> Bool {
@@ -53,39 +78,51 @@ extension Template {
         return parts.dropFirst().compactMap { part in part.firstIndex(of: "}").map { String(part[..<$0]) } }
     }
 
-    /// The files of `%{line FILE}` in a message.
-    package static func lineFiles(in text: String) -> [String] {
-        self.names(in: text).filter { $0.hasPrefix("line ") }.map { String($0.dropFirst("line ".count)) }
+    /// Parses a message as ``init(parsing:columns:randomSizes:message:)`` does.
+    package static func draft(
+        _ bytes: [UInt8],
+        columns: [String] = [],
+        randomSizes: ClosedRange<Int>? = nil
+    ) -> Draft {
+        var draft = Draft()
+        let parts = MessageParts(ledgerSize: 0, isDraft: true)
+        let (pieces, wrong, unknown) = self.pieces(of: bytes, columns, randomSizes, parts)
+        draft.unknown = unknown
+        var ledgers = 0
+        for piece in pieces {
+            switch piece {
+            case .variable(.ledger): ledgers += 1
+            case .variable(.line(let rows)): draft.files.append(rows.columns[0])
+            case .timestamp, .unique: draft.hasNames = true
+            case .randomBytes: (draft.hasNames, draft.hasRandomBytes) = (true, true)
+            default: break
+            }
+        }
+        draft.hasLedger = ledgers > 0
+        if let name = wrong.first {
+            draft.problem = "%{\(name)} is not like \(self.form(of: name))"
+        } else if ledgers > 1 {
+            draft.problem = "%{ledger} is there twice; leave one"
+        }
+        return draft
     }
 
-    package static func hasLedger(in text: String) -> Bool { self.names(in: text).contains("ledger") }
-
-    /// Why a variable of a message cannot be replaced; `columns` are none.
-    package static func variableProblem(in text: String, columns: [String] = []) -> String? {
-        let names = self.names(in: text).filter { self.isVariable($0) && !columns.contains($0) }
-        if names.count(where: { $0 == "ledger" }) > 1 { return "%{ledger} is there twice; leave one" }
-        let none = RowTable(columns: ["line"], cells: [[]], digest: "")
-        for name in names {
-            let files = self.lineFiles(in: "%{\(name)}").map { ($0, none) }
-            let parts = MessageParts(ledgerSize: 0, lines: Dictionary(files) { $1 })
-            guard self.variable(name[...], parts) == nil else { continue }
-            let word = name.prefix { $0 != " " }
-            let form =
-                switch word {
-                case "int": "%{int 10..90}"
-                case "float": "%{float 18.5..24.0 2}, with 0 to 9 digits"
-                case "choice": "%{choice a,b,c}"
-                case "time": "%{time iso}, %{time ms} or %{time s}"
-                case "line": "%{line FILE}"
-                default: "%{\(word)}"
-                }
-            return "%{\(name)} is not like \(form)"
+    private static func form(of name: String) -> String {
+        let word = name.prefix { $0 != " " }
+        switch word {
+        case "int": return "%{int 10..90}"
+        case "float": return "%{float 18.5..24.0 2}, with 0 to 9 digits"
+        case "choice": return "%{choice a,b,c}"
+        case "time": return "%{time iso}, %{time ms} or %{time s}"
+        case "line": return "%{line FILE}"
+        default: return "%{\(word)}"
         }
-        return nil
     }
 
     /// The piece for the text between `%{` and `}`; `nil` if it is no variable.
     static func variable(_ text: Substring, _ parts: MessageParts) -> Piece? {
+        // It was meant to end before the next one.
+        guard !text.utf8.contains(UInt8(ascii: "{")) else { return nil }
         let word = text.prefix { $0 != " " }
         let rest = text.dropFirst(word.count + 1)
         switch (word, rest.isEmpty) {
@@ -102,11 +139,13 @@ extension Template {
         case ("time", false):
             switch rest {
             case "iso": return .variable(.date)
-            case "ms": return .timestamp(1_000_000)
-            case "s": return .timestamp(1_000_000_000)
+            case "ms": return .variable(.time(unit: 1_000_000))
+            case "s": return .variable(.time(unit: 1_000_000_000))
             default: return nil
             }
-        case ("line", false): return parts.lines[String(rest)].map { .variable(.line($0)) }
+        case ("line", false):
+            let draft = parts.isDraft ? RowTable(columns: [String(rest)], cells: [[]], digest: "") : nil
+            return (draft ?? parts.lines[String(rest)]).map { .variable(.line($0)) }
         default: return nil
         }
     }
@@ -149,6 +188,7 @@ extension Template {
             self.append(number.magnitude % unit, to: &bytes, width: digits)
         case .choice(let texts): bytes += texts[Int.random(in: texts.indices, using: &random)]
         case .uuid: self.appendUUID(random.next(), random.next(), to: &bytes)
+        case .time(let unit): self.append((values.nanoseconds / unit).magnitude, to: &bytes)
         case .date: self.appendDate(values.nanoseconds, to: &bytes)
         case .line(let rows):
             let client = UInt64(max(0, values.clientNumber - 1))

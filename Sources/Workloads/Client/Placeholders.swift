@@ -91,23 +91,48 @@ package struct Template: Hashable, Sendable {
         randomSizes: ClosedRange<Int>? = nil,
         message: MessageParts? = nil
     ) {
-        self.pieces = []
+        self.pieces = Self.pieces(of: bytes, columns, randomSizes, message).pieces
+    }
+
+    /// The pieces, what begins like a variable and is none, and what has the form of the ``names`` and is none.
+    ///
+    /// The second `%` of an unknown name begins no other.
+    static func pieces(
+        of bytes: [UInt8],
+        _ columns: [String],
+        _ randomSizes: ClosedRange<Int>?,
+        _ message: MessageParts?
+    ) -> (pieces: [Piece], wrong: [String], unknown: [String]) {
+        var (pieces, wrong, unknown) = ([Piece](), [String](), [String]())
         var literal: [UInt8] = []
         var rest = bytes[...]
         while let byte = rest.first {
             if byte == UInt8(ascii: "%"),
-                let (piece, length) = Self.placeholder(at: rest, columns, message) ?? Self.name(at: rest, randomSizes)
+                let (piece, length) = self.placeholder(at: rest, columns, message) ?? self.name(at: rest, randomSizes)
             {
-                if !literal.isEmpty { self.pieces.append(.literal(literal)) }
+                if !literal.isEmpty { pieces.append(.literal(literal)) }
                 literal = []
-                self.pieces.append(piece)
+                pieces.append(piece)
                 rest = rest.dropFirst(length)
+            } else if byte == UInt8(ascii: "%"), randomSizes != nil, let word = self.word(at: rest) {
+                unknown.append(String(decoding: word, as: UTF8.self))
+                literal += word
+                rest = rest.dropFirst(word.count)
             } else {
+                if message != nil, let text = self.braced(at: rest), self.isVariable(text) { wrong.append(text) }
                 literal.append(byte)
                 rest = rest.dropFirst()
             }
         }
-        if !literal.isEmpty { self.pieces.append(.literal(literal)) }
+        if !literal.isEmpty { pieces.append(.literal(literal)) }
+        return (pieces, wrong, unknown)
+    }
+
+    /// The text between `%{` and `}` in front.
+    private static func braced(at bytes: ArraySlice<UInt8>) -> String? {
+        let text = bytes.dropFirst(2).prefix { $0 != UInt8(ascii: "}") }
+        guard bytes.starts(with: "%{".utf8), text.endIndex < bytes.endIndex else { return nil }
+        return String(decoding: text, as: UTF8.self)
     }
 
     private static func placeholder(
@@ -118,13 +143,11 @@ package struct Template: Hashable, Sendable {
         let name = bytes.dropFirst()
         switch name.first {
         case UInt8(ascii: "{"):
-            let text = name.dropFirst().prefix { $0 != UInt8(ascii: "}") }
-            guard text.endIndex < bytes.endIndex else { return nil }
-            let column = columns.firstIndex { $0.utf8.elementsEqual(text) }
-            let piece =
-                column.map { .column($0) }
-                ?? message.flatMap { Self.variable(String(decoding: text, as: UTF8.self)[...], $0) }
-            return piece.map { ($0, text.count + 3) }
+            guard let text = self.braced(at: bytes) else { return nil }
+            let column = columns.firstIndex { $0.utf8.elementsEqual(text.utf8) }
+            let piece = column.map { .column($0) } ?? message.flatMap { Self.variable(text[...], $0) }
+            let length = bytes.prefix { $0 != UInt8(ascii: "}") }.count + 1
+            return piece.map { ($0, length) }
         case UInt8(ascii: "%"): return (.literal([UInt8(ascii: "%")]), 2)
         case UInt8(ascii: "i"): return (.clientNumber(width: 0), 2)
         case UInt8(ascii: "0"):
@@ -183,39 +206,6 @@ package struct Template: Hashable, Sendable {
         }
         return (piece, word.count)
     }
-
-    /// The words of a message template that have the form of the ``names`` but are none of them.
-    ///
-    /// The parsing matches a template's: the second `%` of a placeholder does not begin another one.
-    package static func unknownNames(in bytes: [UInt8]) -> [String] {
-        self.words(in: bytes).filter { !self.names.contains($0) }
-    }
-
-    /// All words between two `%`, in order.
-    private static func words(in bytes: [UInt8]) -> [String] {
-        var words: [String] = []
-        var rest = bytes[...]
-        while let start = rest.firstIndex(of: UInt8(ascii: "%")) {
-            rest = rest[start...]
-            if let (_, length) = self.placeholder(at: rest, []) {
-                rest = rest.dropFirst(length)
-            } else if let word = self.word(at: rest) {
-                words.append(String(decoding: word, as: UTF8.self))
-                rest = rest.dropFirst(word.count)
-            } else {
-                rest = rest.dropFirst()
-            }
-        }
-        return words
-    }
-
-    /// Whether the bytes, as a message template, contain any of the ``names``.
-    package static func hasNames(in bytes: [UInt8]) -> Bool {
-        self.words(in: bytes).contains { self.names.contains($0) }
-    }
-
-    /// Whether the bytes, as a message template, contain ``randomName``.
-    package static func hasRandomBytes(in bytes: [UInt8]) -> Bool { self.words(in: bytes).contains(self.randomName) }
 
     // MARK: - Rendering
 
@@ -316,14 +306,15 @@ package struct Template: Hashable, Sendable {
 
     /// Appends a number in decimal without an intermediate `String`.
     static func append(_ number: UInt64, to bytes: inout [UInt8], width: Int = 0) {
-        let start = bytes.count
-        var rest = number
-        repeat {
-            bytes.append(UInt8(ascii: "0") + UInt8(rest % 10))
-            rest /= 10
-        } while rest > 0
-        while bytes.count - start < width { bytes.append(UInt8(ascii: "0")) }
-        bytes[start...].reverse()
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
+            var (rest, place) = (number, digits.count)
+            repeat {
+                place -= 1
+                digits[place] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+                rest /= 10
+            } while rest > 0 || digits.count - place < width
+            bytes.append(contentsOf: UnsafeBufferPointer(rebasing: digits[place...]))
+        }
     }
 
     // MARK: - The filter that reads a topic

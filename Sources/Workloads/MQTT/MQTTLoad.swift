@@ -96,6 +96,10 @@ package struct MQTTLoad: Sendable {
         /// Whether a publisher's topic, and so its audience, may change from message to message.
         package var topicVaries: Bool { self.p2p != nil || self.topic.variesPerMessage }
         var hasHeader: Bool { self.carrier != nil }
+        /// The filter that matches the messages of all publishers.
+        var filterOfAllClients: String {
+            self.p2p.map { String(decoding: $0.root, as: UTF8.self) + "/p2p/+" } ?? self.topic.filterOfAllClients
+        }
     }
 
     /// Whether short headers name the audience; elsewhere each publisher has one.

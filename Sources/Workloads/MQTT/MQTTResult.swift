@@ -23,8 +23,8 @@ package struct MQTTResult: Sendable {
     package var end: DeliveryEnd
     /// Publishers had more audiences than a header can name.
     package var hasTooManyAudiences: Bool
-    /// Messages without a header, in a run where user properties have it.
-    package var bare: UInt64 = 0
+    /// Receivers that got messages without the user property that they were sent with.
+    package var stripped: Set<UInt32> = []
     /// The part of a segment whose publishers or subscribers have counterparts in other segments.
     package var joint: JointResult?
     /// The clients' tallies, by number in the run.
@@ -80,7 +80,7 @@ extension MQTTShardWork {
             presence: self.marks,
             end: self.deliveryEnd,
             hasTooManyAudiences: self.audiences.pointee.overflowed,
-            bare: self.reader.bare,
+            stripped: Set(self.stripped.flatMap(self.receivers)),
             joint: self.joint,
             tallies: self.numberedTallies
         )
@@ -131,6 +131,7 @@ extension MQTTShardWork {
                 return self.fate(place, stream: stream, audience: audience)
             }
         }
+        guard self.load.stream.hasHeader else { return [] }
         return (0..<self.places.operators).map { place in
             var fate = self.fate(place, stream: 0, audience: self.clients[place].own.audience)
             self.complete(&fate, place)

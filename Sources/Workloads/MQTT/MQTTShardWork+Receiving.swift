@@ -31,9 +31,11 @@ extension MQTTShardWork {
             guard self.isAnswer(view) else { return }
         }
         // A stored copy was counted when it was new.
-        guard self.load.hasLedger, !(view.retain && self.load.marksStoredCopies),
-            var header = self.header(of: view, now: now)
-        else { return }
+        guard self.load.hasLedger, !(view.retain && self.load.marksStoredCopies) else { return }
+        guard var header = self.header(of: view, now: now) else {
+            if self.reader.isStripped(view) { self.stripped.insert(place) }
+            return
+        }
         // Messages left over from another run are not losses of this run. `sub` alone follows any run.
         guard self.isOurs(header), !self.isOthersAnswer(view, header) else { return }
         if header.isShort { self.complete(&header, place, view) }
@@ -178,7 +180,7 @@ extension MQTTShardWork {
         balance.uncertain += self.uncertain
         balance.lastArrival = self.latest.pointee.arrival
         balance.longest = .nanoseconds(self.longest)
-        guard self.load.publishes, !self.hasManyAudiences else { return balance }
+        guard self.load.publishes, !self.hasManyAudiences, self.load.stream.hasHeader else { return balance }
         for place in 0..<self.places.operators {
             let copies = self.copies(place, self.clients[place].own.audience)
             // Receivers that publish at QoS 0 stay until it has arrived, and it is confirmed only when they leave.

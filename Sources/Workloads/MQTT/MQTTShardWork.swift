@@ -91,12 +91,15 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
     /// The run that `sub` alone follows.
     var followedRun: UInt32?
     var reader: HeaderReader
+    /// Clients that got a message without the user property that it was sent with.
+    var stripped: Set<Int> = []
     /// The rare facts about messages, by row; the row of a publisher with one audience is its place.
     package var exceptions: [Int: PublishExceptions] {
         _read { yield self.published.pointee.exceptions }
         _modify { yield &self.published.pointee.exceptions }
     }
-    /// Audiences of topics that change from message to message, by server.
+    /// Audiences of topics that change from message to message: two caches for each server, of messages with the header in
+    /// payload or property.
     var topics: [[[UInt8]: UInt32]]
     /// The share group filters of clients that have other filters too; `nil` where they differ per client.
     var shareFilters: [ShareFilter]?
@@ -169,7 +172,7 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
         self.audiences = .make(AudienceTable())
         self.published = .make(PublisherLedger())
         self.hasManyAudiences = load.publishes && !deliveries.hasFixedAudiences(group: group)
-        self.topics = Array(repeating: [:], count: max(1, load.servers))
+        self.topics = Array(repeating: [:], count: 2 * max(1, load.servers))
         self.publishes = MQTTMetrics.table(metrics.publishByQoS)
         self.arrivals = MQTTMetrics.table(metrics.arrivalByQoS)
         self.durations = MQTTMetrics.table(metrics.deliveries)

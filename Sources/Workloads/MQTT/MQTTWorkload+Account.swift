@@ -83,29 +83,17 @@ extension MQTTWorkload {
         let publishers = numbers.count(where: self.load.isPublisher)
         ledger.publishers = self.load.publishes ? publishers * self.load.streams.count : nil
         ledger.subscriptions = self.subscriptions(results)
-        self.leaveOut(delivery?.stripped ?? [], of: &ledger)
-        guard ledger.on else { return ledger }
+        if let delivery, !delivery.stripped.isEmpty, delivery.reconciliation?.rows.isEmpty ?? false {
+            ledger.on = false
+            ledger.reason = "messages arrived without their user property '\(LedgerCarrier.propertyName)'"
+            return ledger
+        }
         ledger.countStreams(results.map(\.ledger) + (delivery.map { [$0.shares(of: self.name)] } ?? []))
         if self.load.bond != .ledger, let delivery, let reconciliation = delivery.reconciliation {
             let group = self.name.isEmpty ? nil : self.name
             ledger.take(reconciliation, ofReceivers: group, in: self.plan.places) { delivery.example($0) }
         }
         return ledger
-    }
-
-    /// Names the streams whose user property did not arrive; without another one, nothing is followed.
-    private func leaveOut(_ stripped: Set<Int>, of ledger: inout LedgerRecord) {
-        guard !stripped.isEmpty else { return }
-        if self.plan.places.streams.indices.allSatisfy(stripped.contains) {
-            ledger.on = false
-            ledger.reason = "messages arrived without their user property '\(LedgerCarrier.propertyName)'"
-        }
-        guard self.load.publishes else { return }
-        let own = self.plan.places.streams.indices.filter { place in
-            stripped.contains(place) && self.plan.places.streams[place].group == self.name
-        }
-        let names = own.map { self.load.hasStreams ? self.plan.places.streams[$0].name : "" }
-        ledger.unfollowed = names.isEmpty ? ledger.unfollowed : (ledger.unfollowed ?? []) + names
     }
 
     /// Receivers of the group: clients with ordinary subscriptions, and share groups.

@@ -70,6 +70,9 @@ package struct MQTTWorkload: Workload {
         if !self.receives, !self.isHeard {
             return LedgerRecord(on: false, reason: "no subscriber in this run")
         }
+        if self.plan.hears(self.group), self.plan.rows(heardBy: self.group).isEmpty, !self.load.publishes {
+            return LedgerRecord(on: false, reason: "what its clients hear has no header that they get")
+        }
         let isOn = self.plan.isFollowed && (self.load.hasLedger || !self.load.publishes)
         if isOn, self.load.bond == .ledger {
             var ledger = LedgerRecord(on: true, reason: "its segments have yet to be merged")
@@ -84,7 +87,8 @@ package struct MQTTWorkload: Workload {
         if isOn { return ledger }
         ledger.reason =
             self.plan.hasPublishers
-            ? "messages carry no header: their text has no %{ledger}, or they have fewer than \(ShortHeader.size) bytes"
+            ? "messages carry no header: their text has no %{ledger}, they have fewer than "
+                + "\(LedgerCarrier.leastSize(isAddressed: self.load.isAddressed)) bytes, or no receiver gets properties"
             : "with Retain As Published a stored copy looks like a new message, unless Retain Handling is 2"
         return ledger
     }

@@ -17,7 +17,7 @@ struct MessageWriter: ~Copyable {
     private let deliveries: DeliveryPlan
     private let targets: Int
     /// Where the messages carry the header, if they do.
-    private let carrier: LedgerCarrier?
+    let carrier: LedgerCarrier?
     /// Whether short headers name the audience.
     private let isAddressed: Bool
     /// The offset of the header in the payload, and in the whole message.
@@ -75,7 +75,9 @@ struct MessageWriter: ~Copyable {
         self.load = load
         self.clock = clock
         self.stream = stream
-        self.carrier = load.hasLedger ? stream.carrier : nil
+        // A text has it where its template has a place for it, whatever else was planned.
+        let hasPlace = stream.carrier != .text || stream.payload.template?.hasLedger ?? false
+        self.carrier = load.hasLedger && hasPlace ? stream.carrier : nil
         self.isAddressed = load.isAddressed
         self.deliveries = deliveries
         self.firstNumber = deliveries.publisher(group: group, stream: place, client: 0)
@@ -153,7 +155,7 @@ struct MessageWriter: ~Copyable {
         if self.carrier == .property {
             // The property of the correlation data comes behind it.
             let behind = self.correlates ? 3 + MQTTShardWork.correlationBytes : 0
-            self.headerOffset = self.payloadOffset - behind - HeaderText.size(isAddressed: self.isAddressed)
+            self.headerOffset = self.payloadOffset - behind - ShortHeader.textSize(isAddressed: self.isAddressed)
         }
         return self.size
     }
@@ -194,7 +196,7 @@ struct MessageWriter: ~Copyable {
         if self.alias.number != nil { size += 3 }
         if self.correlates { size += 3 + MQTTShardWork.correlationBytes }
         let name = LedgerCarrier.propertyName
-        let textSize = HeaderText.size(isAddressed: self.isAddressed)
+        let textSize = ShortHeader.textSize(isAddressed: self.isAddressed)
         if self.carrier == .property { size += 5 + name.utf8.count + textSize }
         guard size > 0 else { return }
         var rest = size
@@ -289,7 +291,7 @@ struct MessageWriter: ~Copyable {
         }
         self.message.payload = payload
         if self.carrier == .property {
-            let textSize = HeaderText.size(isAddressed: self.isAddressed)
+            let textSize = ShortHeader.textSize(isAddressed: self.isAddressed)
             let text = String(unsafeUninitializedCapacity: textSize) { memory in
                 guard let base = memory.baseAddress else { return 0 }
                 self.writeHeader(sequence: sequence, due: due, lane: lane, to: UnsafeMutableRawPointer(base))
@@ -327,29 +329,19 @@ struct MessageWriter: ~Copyable {
                 sequence: sequence,
                 due: due
             )
-        case .short: self.writeShort(flags: flags, sequence: sequence, due: due, to: place)
-        case .text, .property:
-            let isAddressed = self.isAddressed
-            withUnsafeTemporaryAllocation(byteCount: ShortHeader.addressedSize, alignment: 8) { bytes in
-                guard let header = bytes.baseAddress else { return }
-                self.writeShort(flags: flags, sequence: sequence, due: due, to: header)
-                HeaderText.write(header, isAddressed: isAddressed, to: place)
-            }
+        case .short, .text, .property:
+            ShortHeader.write(
+                to: place,
+                run: run,
+                publisher: publisher,
+                flags: flags,
+                sequence: sequence,
+                due: due,
+                isAddressed: self.isAddressed,
+                asText: self.carrier != .short
+            )
         case nil: break
         }
-    }
-
-    @inline(__always)
-    private func writeShort(flags: UInt32, sequence: UInt64, due: Int64, to place: UnsafeMutableRawPointer) {
-        ShortHeader.write(
-            to: place,
-            run: self.load.run,
-            publisher: self.ledgerNumber,
-            flags: flags,
-            sequence: sequence,
-            due: due,
-            isAddressed: self.isAddressed
-        )
     }
 
     /// Writes a message that copies the one at `model`.

@@ -12,7 +12,8 @@ package final class WireOracle {
         /// Since 1970, nanoseconds.
         package var due: Int64
 
-        /// From the header in front of a payload, "CLM" and 1: publisher at 8, flags at 12, sequence at 16, due at 24, big-endian.
+        /// From the header in front of a payload: "CLM" and 1, publisher at 8, flags at 12, sequence at 16, due at 24, all
+        /// big-endian.
         package init?(_ payload: UnsafeRawBufferPointer) {
             guard payload.count >= 32, payload.starts(with: [0x43, 0x4C, 0x4D, 0x01]) else { return nil }
             func number(_ range: Range<Int>) -> UInt64 { payload[range].reduce(0) { $0 << 8 | UInt64($1) } }

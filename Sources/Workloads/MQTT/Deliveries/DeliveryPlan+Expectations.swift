@@ -10,7 +10,12 @@ extension DeliveryPlan {
         guard !self.places.receivers.isEmpty else { return false }
         return publishing.isEmpty
             ? self.groups.contains { $0.load.hasLedger }
-            : publishing.contains { $0.load.hasLedger && $0.load.streams.contains(where: \.hasHeader) }
+            : publishing.contains { own in
+                own.load.hasLedger
+                    && own.load.streams.contains { stream in
+                        self.groups.indices.contains { self.receives($0) && self.reads($0, stream) }
+                    }
+            }
     }
 
     /// Whether a server knows that a publisher's messages may be too large for a receiver (MQTT 5.0 §3.1.2.11.4).

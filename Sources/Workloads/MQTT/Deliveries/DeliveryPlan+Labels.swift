@@ -26,6 +26,11 @@ extension DeliveryPlan {
         return heard
     }
 
+    /// Whether clients of a group get a stream's headers.
+    func reads(_ group: Int, _ stream: MQTTLoad.Stream) -> Bool {
+        stream.hasHeader && (stream.carrier != .property || self.groups[group].load.version == .v5)
+    }
+
     /// Whether receivers of a group may hear a publisher of the run.
     package func hears(_ group: Int) -> Bool { !self.streams(heardBy: group).isEmpty }
 
@@ -68,7 +73,9 @@ extension DeliveryPlan {
         }
         return heard.flatMap { place, other, stream in
             let load = self.groups[other].load
-            guard load.hasLedger, load.streams[stream].hasHeader else { return [(labels: Labels, key: RowKey)]() }
+            guard load.hasLedger, self.reads(group, load.streams[stream]) else {
+                return [(labels: Labels, key: RowKey)]()
+            }
             return Set(load.streams[stream].qualities).sorted().map { qos in
                 var labels: Labels = ["qos": "\(qos.rawValue)"]
                 if hasFrom { labels = labels.adding("from", self.groups[other].name) }

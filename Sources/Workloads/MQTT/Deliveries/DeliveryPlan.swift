@@ -248,7 +248,14 @@ package final class DeliveryPlan: Sendable {
     // MARK: - Audiences
 
     /// The receivers of a message that a client of a group publishes to a topic.
-    package func members(group: Int, client: Int, topic: ArraySlice<UInt8>) -> [AudienceMember] {
+    ///
+    /// `byProperty`: its header is in a user property, which receivers before MQTT 5 do not get.
+    package func members(
+        group: Int,
+        client: Int,
+        topic: ArraySlice<UInt8>,
+        byProperty: Bool = false
+    ) -> [AudienceMember] {
         let load = self.groups[group].load
         var members: [UInt32: AudienceMember] = [:]
         if load.topology == .request, let own = self.receiver(group: group, client: client) {
@@ -260,6 +267,7 @@ package final class DeliveryPlan: Sendable {
         let isP2P = self.roots.contains { topic.starts(with: P2PTopic.topic(root: $0, clientID: [])) }
         self.index.candidates(of: topic) { entry in
             guard isP2P == (entry.filter > UInt16.max - 256) else { return }
+            if byProperty, self.groups[Int(entry.group)].load.version != .v5 { return }
             self.add(entry, topic, domain: domain, server: server, to: &members)
         }
         return Array(members.values)

@@ -33,7 +33,7 @@ extension MQTTShardWork {
                 let client = self.number(place)
                 _ = self.writer.pointee.begin(client, qos: self.clients[place].own.qos, message: 0, now: 0)
                 let topic = self.writer.pointee.topic
-                let members = self.deliveries.members(group: self.group, client: client, topic: topic[...])
+                let members = self.members(client, topic, byProperty: self.load.stream.carrier == .property)
                 self.clients[place].own.audience = self.audiences.pointee.number(of: members)
             }
         }
@@ -44,15 +44,19 @@ extension MQTTShardWork {
         guard writer.pointee.hasHeader, self.deliveries.hasLedger else { return 0 }
         let topic = writer.pointee.topic
         let client = self.number(place)
-        let server = self.load.server(of: client)
-        if let known = self.topics[server][topic] { return known }
-        let members = self.deliveries.members(group: self.group, client: client, topic: topic[...])
-        let audience = self.audiences.pointee.number(of: members)
-        if self.topics[server].count < Self.mostTopics { self.topics[server][topic] = audience }
+        let byProperty = writer.pointee.carrier == .property
+        let cache = self.load.server(of: client) * 2 + (byProperty ? 1 : 0)
+        if let known = self.topics[cache][topic] { return known }
+        let audience = self.audiences.pointee.number(of: self.members(client, topic, byProperty: byProperty))
+        if self.topics[cache].count < Self.mostTopics { self.topics[cache][topic] = audience }
         return audience
     }
 
-    /// Topics whose audience is remembered, per server; further ones are looked up for each message.
+    private func members(_ client: Int, _ topic: [UInt8], byProperty: Bool) -> [AudienceMember] {
+        self.deliveries.members(group: self.group, client: client, topic: topic[...], byProperty: byProperty)
+    }
+
+    /// Topics whose audience is remembered, in each cache; further ones are looked up for each message.
     private static var mostTopics: Int { 65_536 }
 
     /// The receivers of one message, by its audience's number: one for each that a copy is due to.

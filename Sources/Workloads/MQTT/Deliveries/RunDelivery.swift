@@ -12,8 +12,9 @@ package struct RunDelivery: Sendable {
     private let shares: LedgerExport
     private let end: DeliveryEnd
     private let realtimeOffset: Int64
-    /// Streams whose user property the server dropped, by their places in the run: they are not followed.
-    package let stripped: Set<Int>
+    /// Receivers that got messages without the user property that they were sent with: such streams are not followed
+    /// there.
+    let stripped: Set<UInt32>
 
     /// - Parameters:
     ///   - plan: the publishers and receivers of all groups.
@@ -62,12 +63,15 @@ package struct RunDelivery: Sendable {
         terms.end.longest = max(terms.end.longest, longestShared)
         self.end = terms.end
         terms.isTooLarge = plan.isTooLarge
-        let stripped = isJoint ? [] : Self.stripped(plan, results, shares)
+        let stripped = results.reduce(into: Set<UInt32>()) { $0.formUnion($1.stripped) }
         self.stripped = stripped
         if !stripped.isEmpty {
             let label = terms.label
+            let streams = plan.groups.flatMap { $0.load.publishes ? $0.load.streams : [] }
             terms.label = { publisher, receiver in
-                stripped.contains(plan.stream(of: publisher)) ? -1 : label(publisher, receiver)
+                let isStripped =
+                    stripped.contains(receiver) && streams[plan.stream(of: publisher)].carrier == .property
+                return isStripped ? -1 : label(publisher, receiver)
             }
         }
         self.reconciliation = Reconciliation(
@@ -75,22 +79,6 @@ package struct RunDelivery: Sendable {
             published: plan.hasPublishers && !isJoint ? results.map(\.published) : nil,
             terms: terms
         )
-    }
-
-    /// The streams that have the header in a user property, of which nothing came with it, although messages came
-    /// without one: a bridge or an older receiver leaves properties out, and that is no loss.
-    private static func stripped(_ plan: DeliveryPlan, _ results: [MQTTResult], _ shares: LedgerExport) -> Set<Int> {
-        guard results.contains(where: { $0.bare > 0 }) else { return [] }
-        var places = Set<Int>()
-        var place = 0
-        for group in plan.groups where group.load.publishes {
-            for stream in group.load.streams {
-                if stream.carrier == .property { places.insert(place) }
-                place += 1
-            }
-        }
-        for key in (results.map(\.ledger) + [shares]).flatMap(\.keys) { places.remove(plan.stream(of: key.publisher)) }
-        return places
     }
 
     /// The streams of the share groups that a group's members receive.
@@ -127,6 +115,18 @@ package struct RunDelivery: Sendable {
                 account.unreconciled.append(LedgerProblem.tooManyAudiences.reason)
             }
             account.notes = self.targetNotes(delivery)
+        }
+        if !self.stripped.isEmpty {
+            let words =
+                "\(Words.count(self.stripped.count, "receiver")) got messages without their user property "
+                + "'\(LedgerCarrier.propertyName)': the ledger does not follow them there"
+            let reason = Verdict.Reason(
+                code: LedgerRecord.strippedCode,
+                text: words,
+                measured: Double(self.stripped.count)
+            )
+            // The merge knows nothing of it.
+            if self.isJoint { account.unreconciled.append(reason) } else { account.notes.append(reason) }
         }
         account.segment = self.segment
         return account
