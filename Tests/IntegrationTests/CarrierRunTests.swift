@@ -13,6 +13,8 @@ extension Integration {
             ("--ledger property", "hello"),
         ]
 
+        private static let load = "pubsub --topology fan-in -c 3 -q 1"
+
         private static func run(_ carrier: Int, _ line: String) async throws -> ClamorRun {
             let (flags, message) = self.carriers[carrier]
             guard let message else { return try await ClamorRun.of("\(line) \(flags)") }
@@ -37,7 +39,7 @@ extension Integration {
         )
         func mosquitto(_ carrier: Int) async throws {
             try await Mosquitto.with { broker in
-                let run = try await Self.run(carrier, "pubsub --topology fan-in -p \(broker.port) -c 3 -q 1 --rate 300/s -L 150")
+                let run = try await Self.run(carrier, "\(Self.load) -p \(broker.port) --rate 300/s -L 150")
                 Self.expectAll(run, 150)
             }
         }
@@ -45,7 +47,7 @@ extension Integration {
         @Test("a broker that drops 2 % loses what the ledger calls lost", arguments: Self.carriers.indices)
         func dropped(_ carrier: Int) async throws {
             let (run, broker) = try await BrokerProgram.with("--drop 2%") { broker in
-                try await Self.run(carrier, "pubsub --topology fan-in -p \(broker.port) -c 3 -q 1 --rate 1000/s -L 1500")
+                try await Self.run(carrier, "\(Self.load) -p \(broker.port) --rate 1000/s -L 1500")
             }
             #expect(run.record.count("delivery_expected") == 1_500)
             #expect(broker.dropped.total > 0)
