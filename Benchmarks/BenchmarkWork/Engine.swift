@@ -125,7 +125,7 @@ extension Work {
         ]
     }()
 
-    /// What the ledger's header costs a message that copies another one, and a message that arrives.
+    /// The cost of the ledger's header: of a message that copies another one, and of its arrival.
     private static let headers = [
         header("ledger header, 32 bytes, patch and read") { memory, number in
             PayloadHeader.patch(flags: 5, sequence: number, due: Int64(number) &* 1_000, at: memory)

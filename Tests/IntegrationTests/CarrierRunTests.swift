@@ -109,7 +109,8 @@ extension Integration {
                 }
                 #expect(run.record.count("received") == 300)
                 // Two headers name the run, of each publisher in turn.
-                #expect((290...300).contains(run.record.count("delivery_received")))
+                let delivery = try #require(run.record.duration("delivery_duration"))
+                #expect((290...300).contains(delivery.count))
             }
         }
 

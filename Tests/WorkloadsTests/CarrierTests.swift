@@ -15,7 +15,7 @@ private final class Disturber {
     private var dice: SeededDice
     private var sent: [[UInt8]: Int] = [:]
     private var held: (packet: [UInt8], message: Message)?
-    /// What came, in order.
+    /// The messages that came, in order.
     private(set) var arrivals: [Message] = []
     /// Payloads that are no JSON.
     private(set) var notJSON: [String] = []

@@ -82,7 +82,7 @@ struct MessageVariableTests {
     }
 
     @Test(
-        "a wrong one is told with the right form",
+        "a wrong one is reported with the right form",
         arguments: [
             ("%{int 10-90}", "%{int 10-90} is not like %{int 10..90}"),
             ("%{int 9..1}", "%{int 9..1} is not like %{int 10..90}"), ("%{int}", "%{int} is not like %{int 10..90}"),

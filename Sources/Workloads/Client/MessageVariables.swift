@@ -1,6 +1,6 @@
 import DataEncodings
 
-/// What a message has beyond the placeholders of other texts: `%{int 10..90}` and its like.
+/// The needs of a message's variables, such as `%{int 10..90}`, which other texts do not have.
 package struct MessageParts: Sendable {
     /// The bytes that `%{ledger}` takes.
     package var ledgerSize: Int
@@ -48,7 +48,7 @@ enum MessageVariable: Hashable, Sendable {
 }
 
 extension Template {
-    /// What is known of a message before its files are read.
+    /// The facts of a message that are known before its files are read.
     package struct Draft {
         /// Why a variable cannot be replaced.
         package var problem: String?

@@ -153,7 +153,7 @@ struct MessageWriter: ~Copyable {
         self.correlationOffset = self.correlates ? self.payloadOffset - MQTTShardWork.correlationBytes : nil
         self.headerOffset = self.payloadOffset + self.offsetInPayload
         if self.carrier == .property {
-            // The property of the correlation data comes behind it.
+            // The property of the correlation data follows it.
             let behind = self.correlates ? 3 + MQTTShardWork.correlationBytes : 0
             self.headerOffset = self.payloadOffset - behind - ShortHeader.textSize(isAddressed: self.isAddressed)
         }
