@@ -14,7 +14,7 @@ extension Integration {
             var status: Int32?
         }
 
-        /// What makes a command short; the reader's takes minutes.
+        /// The replacements that make a command short; the reader's takes minutes.
         static let short = [
             ("-d 40s", "-d 4s"), ("30%@20s", "30%@2s"), ("-c 5000 -R 1000 -d 10s", "-c 500 -R 1000 -d 1s"),
             ("clamor capacity", "clamor capacity --hold 1s --max-rate 2000/s"),

@@ -175,7 +175,7 @@ struct BrokerOptionsTests {
         #expect(lines == ["clamor broker: --delay-every: \(words)"])
     }
 
-    /// What the broker and the proxy have in common.
+    /// The options that the broker and the proxy have in common.
     static let shared = ["--delay-every 0", "--stall 2s", "--fragment 1-65537", "--fragment 7-1", "--stall 0@2s"]
 
     @Test("a wrong value is refused in the same words by the broker and the proxy", arguments: shared)

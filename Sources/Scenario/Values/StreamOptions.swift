@@ -141,7 +141,8 @@ extension MQTTOptions {
 
     /// Whether a publisher has several audiences.
     package var isAddressed: Bool {
-        !self.streams.isEmpty || self.p2p != nil || self.template(self.topic).variesPerMessage
+        let only = self.streams.first ?? PublishStream(name: "", of: self)
+        return self.streams.count > 1 || only.p2p != nil || self.template(only.topic).variesPerMessage
     }
 
     /// Whether clients of the group receive messages by a plan of their own.

@@ -68,18 +68,18 @@ struct HeaderReader {
 
     @inline(never)
     private mutating func textHeader(of view: PublishView, run: UInt32?, now: Int64) -> PayloadHeader? {
-        var finders = self.finders
-        defer { self.finders = finders }
         if self.isText {
-            let header = ShortHeader.find(in: view.payload, at: &self.offset) { short in
-                (run ?? finders.1.run(short, now: now)).flatMap { short.header(run: $0, now: now) }
+            var offset = self.offset
+            defer { self.offset = offset }
+            let header = ShortHeader.find(in: view.payload, at: &offset) { short in
+                (run ?? self.finders.1.run(short, now: now)).flatMap { short.header(run: $0, now: now) }
             }
             if let header { return header }
         }
         guard self.isProperty, let text = view.lastUserProperty(LedgerCarrier.propertyName) else { return nil }
         var front = 0
         return ShortHeader.find(in: text, at: &front) { short in
-            (run ?? finders.2.run(short, now: now)).flatMap { short.header(run: $0, now: now) }
+            (run ?? self.finders.2.run(short, now: now)).flatMap { short.header(run: $0, now: now) }
         }
     }
 }
