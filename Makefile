@@ -258,7 +258,6 @@ prometheus command -v prometheus && command -v promtool
 tmux command -v tmux
 prosody-modules test -e /usr/lib/prosody/modules/mod_sasl2
 dnsmasq-base PATH="$$PATH:/usr/sbin" command -v dnsmasq
-libjemalloc2 PATH="$$PATH:/sbin:/usr/sbin" ldconfig -p | grep -F libjemalloc.so.2
 python3-venv python3 -c 'import venv, ensurepip'
 iproute2 PATH="$$PATH:/usr/sbin:/sbin" command -v ip
 util-linux command -v unshare && command -v nsenter && command -v setpriv

@@ -4,10 +4,9 @@ package import NIOCore
 ///
 /// A wake-up costs 12 to 20 µs of CPU, so many a second are not free.
 package enum TickPolicy: Hashable, Sendable {
-    /// At the due time below about 2,000 wake-ups a second, on a grid of 250 µs above.
+    /// At the due time below about 2,000 wake-ups a second; above on a grid of 250 µs, or of 100 µs where the loop
+    /// itself looks at the timers.
     case adaptive
-    /// On a grid of 1 ms, always: later by 0.5 ms in the mean, and cheaper.
-    case saving
     /// At the due time, always.
     case exact
 }
@@ -40,7 +39,12 @@ package final class LoopTimers {
     private var pace: ((NIODeadline) -> NIODeadline?)?
     private var paceDue: NIODeadline?
 
-    private var armed: (at: NIODeadline, callback: NIOScheduledCallback)?
+    /// When the loop has to wake, and the earliest time that something is due, which lies before it on a grid.
+    private var armed: (at: NIODeadline, due: NIODeadline, callback: NIOScheduledCallback?)?
+    /// The loop itself asks for ``wakeTime`` before it sleeps, and calls ``wakeIfDue(now:hasSlept:)`` in each turn.
+    ///
+    /// Without it a callback of the event loop wakes the timers.
+    package var isPolled = false
     private var isFiring = false
     /// The timer whose handler runs now, and the time of the sweep it belongs to.
     private var firing: (id: TimerID, at: NIODeadline)?
@@ -48,7 +52,7 @@ package final class LoopTimers {
     private var windowStart: NIODeadline
     private var wakes = 0
     /// Whether the grid is in use just now.
-    package private(set) var isCoarse: Bool
+    package private(set) var isCoarse = false
 
     /// The time of the last ``refresh()``.
     package private(set) var now: NIODeadline
@@ -56,7 +60,6 @@ package final class LoopTimers {
     package init(eventLoop: any EventLoop, tick: TickPolicy = .adaptive) {
         self.eventLoop = eventLoop
         self.tick = tick
-        self.isCoarse = tick == .saving
         self.now = eventLoop.now
         self.windowStart = self.now
     }
@@ -141,7 +144,7 @@ package final class LoopTimers {
 
     /// Fires nothing more, for good, and lets go of all handlers; timers may still be cancelled and given back.
     package func stop() {
-        self.armed?.callback.cancel()
+        self.armed?.callback?.cancel()
         self.armed = nil
         self.paceDue = nil
         self.pace = nil
@@ -151,7 +154,18 @@ package final class LoopTimers {
 
     // MARK: Waking up
 
-    private func wake() {
+    /// When the loop has to wake next; `nil`: not for these timers.
+    package var wakeTime: NIODeadline? { self.armed?.at }
+
+    /// Does what is due by now; a loop that is awake for its sockets is not late by the grid.
+    ///
+    /// `hasSlept`: whether the loop woke for its timers.
+    package func wakeIfDue(now: NIODeadline, hasSlept: Bool) {
+        guard let armed = self.armed, armed.due <= now else { return }
+        self.wake(counts: hasSlept)
+    }
+
+    private func wake(counts: Bool = true) {
         // The loop still calls a task that it has dequeued, even if the task was cancelled since.
         guard !self.isStopped else { return }
         self.armed = nil
@@ -159,7 +173,7 @@ package final class LoopTimers {
         self.isFiring = true
         let fired = self.fire()
         self.isFiring = false
-        if fired { self.countWake() }
+        if fired, counts { self.countWake() }
 
         switch (self.wheel.nextDue, self.paceDue) {
         case (let timer?, let pace?): self.arm(for: min(timer, pace))
@@ -211,20 +225,27 @@ package final class LoopTimers {
     private func arm(for due: NIODeadline) {
         guard !self.isFiring, !self.isStopped else { return }
         let at = self.onGrid(due)
+        var due = due
         if let armed = self.armed {
+            due = min(due, armed.due)
+            self.armed?.due = due
             guard at < armed.at else { return }
-            armed.callback.cancel()
+            armed.callback?.cancel()
             self.armed = nil
+        }
+        guard !self.isPolled else {
+            self.armed = (at, due, nil)
+            return
         }
         // Fails only on a loop that is shut down, where nothing is due any more.
         let callback = try? self.eventLoop.assumeIsolated().scheduleCallback(at: at, handler: Waker(timers: self))
         guard let callback else { return }
-        self.armed = (at, callback)
+        self.armed = (at, due, callback)
     }
 
     private func onGrid(_ due: NIODeadline) -> NIODeadline {
         guard self.isCoarse else { return due }
-        let step: UInt64 = self.tick == .saving ? 1_000_000 : 250_000
+        let step: UInt64 = self.isPolled ? 100_000 : 250_000
         let (steps, rest) = due.uptimeNanoseconds.quotientAndRemainder(dividingBy: step)
         guard rest > 0, due < .distantFuture else { return due }
         return .uptimeNanoseconds((steps + 1) * step)

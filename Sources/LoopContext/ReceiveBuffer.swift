@@ -71,6 +71,9 @@ package final class ReceiveBuffer {
         self.loan = .none
     }
 
+    /// The memory for a read of a socket without a channel, ``readSize`` bytes; only where no channel reads.
+    package var raw: UnsafeMutableRawBufferPointer { .init(start: self.memory, count: self.readSize) }
+
     /// For the channel option `.recvAllocator`, one for each channel, together with `.maxMessagesPerRead` 1.
     package func makeAllocator() -> LoopReceiveAllocator { LoopReceiveAllocator(lender: self) }
 

@@ -7,7 +7,7 @@ import Transport
 extension MQTTConnection {
     /// Makes room for `capacity` bytes after the bytes that wait for ``flush()``; `body` returns how many it wrote.
     package func append(_ capacity: Int, _ body: (UnsafeMutableRawBufferPointer) -> Int) {
-        self.loop.scratch.pointee.writeWithUnsafeMutableBytes(minimumWritableBytes: capacity, body)
+        self.wire.out.pointee.writeWithUnsafeMutableBytes(minimumWritableBytes: capacity, body)
     }
 
     /// Appends a packet to the bytes that wait for the next ``flush()``.
@@ -18,14 +18,14 @@ extension MQTTConnection {
     package func write(_ packet: Packet) -> Bool {
         let version = self.session.pointee.options.version
         let limit = Int(self.session.pointee.limits.maximumPacketSize ?? .max)
-        let start = self.loop.scratch.pointee.writerIndex
-        packet.encode(as: version, into: &self.loop.scratch.pointee)
-        if self.loop.scratch.pointee.writerIndex - start <= limit { return true }
-        self.loop.scratch.pointee.moveWriterIndex(to: start)
+        let start = self.wire.out.pointee.writerIndex
+        packet.encode(as: version, into: &self.wire.out.pointee)
+        if self.wire.out.pointee.writerIndex - start <= limit { return true }
+        self.wire.out.pointee.moveWriterIndex(to: start)
         guard let shorter = packet.withoutReasons else { return false }
-        shorter.encode(as: version, into: &self.loop.scratch.pointee)
-        if self.loop.scratch.pointee.writerIndex - start <= limit { return true }
-        self.loop.scratch.pointee.moveWriterIndex(to: start)
+        shorter.encode(as: version, into: &self.wire.out.pointee)
+        if self.wire.out.pointee.writerIndex - start <= limit { return true }
+        self.wire.out.pointee.moveWriterIndex(to: start)
         return false
     }
 
@@ -35,66 +35,31 @@ extension MQTTConnection {
     ///
     /// - Returns: bytes of this connection that the kernel has not taken.
     @discardableResult
-    package func flush(isLast: Bool = false) -> Int {
-        guard let context = self.context, self.end == nil, !self.hasSaidGoodbye else {
-            self.loop.scratch.pointee.clear()
+    package func flush(isLast: Bool) -> Int {
+        guard self.wire.isOpen, self.end == nil, !self.hasSaidGoodbye else {
+            self.wire.dropUnwritten()
             return 0
         }
-        let count = self.loop.scratch.pointee.readableBytes
-        guard count > 0 else { return self.unsent }
-        self.bytesHanded += UInt64(count)
+        guard self.wire.hasUnwritten else { return self.unsent }
         self.session.pointee.sent(now: self.loop.now)
         if self.isCareful, self.session.pointee.options.showsPackets {
             self.loop.scratch.pointee.withUnsafeReadableBytes { self.observer.sends(self.client, $0) }
         }
-        if self.sendAtOnce(count, isLast: isLast) { return 0 }
-        self.pendingBytes += self.loop.scratch.pointee.readableBytes
-        let out = self.loop.scratch.pointee
-        self.loop.scratch.pointee = ByteBuffer()
-        self.isFlushing = true
-        self.socket.channelMayHold = true
-        context.writeAndFlush(self.wrapOutboundOut(out), promise: nil)
-        self.isFlushing = false
-        // If the kernel took all bytes, the buffer is no longer shared and `clear` keeps its memory.
-        self.loop.scratch.pointee = consume out
-        self.loop.scratch.pointee.clear()
-        let unsent = self.countTaken()
-        self.isBlocked = unsent > 0
-        return unsent
+        return self.wire.flush(isLast: isLast)
     }
 
-    /// Writes to the socket directly, if that is possible.
-    ///
-    /// - Returns: whether the kernel took all bytes. The scratch buffer keeps the rest.
-    private func sendAtOnce(_ count: Int, isLast: Bool) -> Bool {
-        guard self.isBare, let channel = self.channel else { return false }
-        // Before CONNACK it does not pay to look up the socket.
-        guard self.socket.isKnown || self.isFinishing || self.session.pointee.state == .connected else { return false }
-        let taken = self.socket.write(&self.loop.scratch.pointee, past: channel, isLast: isLast)
-        if taken > 0 { self.observer.wrote(self.client, bytes: taken) }
-        return taken == count
-    }
-
-    /// Reports to the owner the bytes that the kernel has taken since the last report.
-    ///
-    /// - Returns: bytes that the kernel has not taken.
     @discardableResult
-    func countTaken() -> Int {
-        let unsent = self.unsent
-        if self.pendingBytes > unsent { self.observer.wrote(self.client, bytes: self.pendingBytes - unsent) }
-        self.pendingBytes = unsent
-        return unsent
-    }
+    package func flush() -> Int { self.flush(isLast: false) }
 
-    /// Bytes passed to the channel that the kernel has not taken.
-    package var unsent: Int { self.channel?.unsent(of: self.pendingBytes, isBare: self.isBare) ?? 0 }
+    /// Bytes passed on that the kernel has not taken.
+    package var unsent: Int { self.wire.unsent }
 
     /// Answers that no server can leave unread: PUBACK, or PUBREC and PUBCOMP, for each packet identifier (§2.2.1).
     private static var mostAnswers: Int { 2 * 4 * 65_535 }
 
     /// Counts answers that join those that the kernel does not take; too many end the connection.
     func holdAnswers(_ bytes: Int) {
-        guard self.isBlocked, self.end == nil else {
+        guard self.wire.isBlocked, self.end == nil else {
             self.extras?.heldAnswers = 0
             return
         }
@@ -110,7 +75,7 @@ extension MQTTConnection {
 
     /// The four bytes of a successful acknowledgement.
     func acknowledge(_ type: PacketType, _ id: UInt16) {
-        self.loop.scratch.pointee.writeWithUnsafeMutableBytes(minimumWritableBytes: 4) { bytes in
+        self.wire.out.pointee.writeWithUnsafeMutableBytes(minimumWritableBytes: 4) { bytes in
             guard let base = bytes.baseAddress else { return 0 }
             AcknowledgementBytes.write(type, id: id, to: base)
             return 4

@@ -2,30 +2,26 @@ package import LoopContext
 package import MQTTCodec
 package import NIOCore
 import SASL
-import Transport
+package import Transport
 
-/// One MQTT connection on a channel: the last handler of its pipeline.
+/// One MQTT connection: the user of a wire.
 ///
 /// It decodes each read in place, runs the session's actions and owns every write. Answers are collected in the loop's
 /// scratch buffer while a read is decoded. Packets that the owner publishes then join them, and all leave in one write.
 package final class MQTTConnection {
     /// The owner's number for the client.
     package let client: Int
-    let loop: LoopContext
+    var loop: LoopContext { self.wire.loop }
     /// Outlives the connection; the owner stores it in its slab.
     let session: UnsafeMutablePointer<MQTTSession>
     let decoder: UnsafeMutablePointer<PacketDecoder>
     /// Kept alive by its connections.
     ///
-    /// It does not own them: their channels do.
+    /// It does not own them: their wires do.
     let observer: any MQTTConnectionObserver
-    var context: ChannelHandlerContext?
-    /// Stored, because a context creates a channel reference from its pipeline at each access.
-    var channel: (any Channel)?
+    package let wire: Wire
     /// State that only some connections need; created on first use.
     var extras: ConnectionExtras?
-    /// Used for writes that bypass the channel, while the channel has nothing to write and no layer lies between.
-    var socket = DirectSocket()
     /// Set when the connection must not be used any more; `ended` of the owner follows or has been called.
     var end: ConnectionEnd?
     var hasEnded = false
@@ -35,21 +31,11 @@ package final class MQTTConnection {
     var isReading = false
     var isDecoding = false
     var finishesAfterRead = false
-    var isFlushing = false
-    /// The kernel did not take all of the last write.
-    var isBlocked = false
-    /// Whether the current read turn brought bytes, and whether the last one brought the peer's FIN.
-    var hasRead = false
-    var sawFIN = false
-    /// No layer lies between this handler and the socket.
-    var isBare = true
     /// An option requires extra checks of received packets.
     let isCareful: Bool
     var connackDeadline = NIODeadline.distantFuture
-    /// Bytes passed to the channel that the kernel had not taken at the last check.
-    var pendingBytes = 0
-    /// Bytes passed to the channel, or directly to the kernel, since the channel opened.
-    package internal(set) var bytesHanded: UInt64 = 0
+    /// Bytes passed on since the connection opened.
+    package var bytesHanded: UInt64 { self.wire.bytesHanded }
 
     package init(
         client: Int,
@@ -58,7 +44,7 @@ package final class MQTTConnection {
         observer: any MQTTConnectionObserver
     ) {
         self.client = client
-        self.loop = loop
+        self.wire = Wire(loop)
         self.session = session
         self.observer = observer
         let options = session.pointee.options
@@ -75,22 +61,19 @@ package final class MQTTConnection {
 
     // MARK: Start
 
-    /// Sends CONNECT on a new channel.
+    /// Sends CONNECT on a new connection.
     ///
     /// - Parameters:
     ///   - connect: as returned by ``MQTTSession/connect(clientID:username:password:will:now:)``.
     ///   - deadline: the time by which CONNACK must arrive.
-    ///   - isBare: whether no layer lies between this handler and the socket (``ConnectedChannel/isBare``).
-    ///   - descriptor: the channel's socket, if it is known (``ConnectedChannel/descriptor``).
+    ///   - isBare: whether no layer lies between the wire and the socket (``ConnectedChannel/isBare``).
     ///   - authenticator: adds its method and data, and answers AUTH (§4.12).
     package func start(
         _ connect: Connect,
         deadline: NIODeadline,
         isBare: Bool = true,
-        descriptor: CInt? = nil,
         authenticator: MQTTAuthenticator? = nil
     ) {
-        self.socket = DirectSocket(descriptor)
         self.begin(deadline: deadline, isBare: isBare)
         var connect = connect
         if var authenticator {
@@ -102,7 +85,7 @@ package final class MQTTConnection {
             self.needsExtras.authenticator = authenticator
         }
         // No limit of the server is known yet ([MQTT-3.2.2-15]).
-        connect.encode(as: connect.version, into: &self.loop.scratch.pointee)
+        connect.encode(as: connect.version, into: &self.wire.out.pointee)
         self.flush()
     }
 
@@ -116,7 +99,7 @@ package final class MQTTConnection {
     }
 
     private func begin(deadline: NIODeadline, isBare: Bool) {
-        self.isBare = isBare
+        self.wire.isBare = isBare
         self.connackDeadline = deadline
         self.observer.wantsTimer(self.client, at: deadline)
     }
@@ -125,7 +108,7 @@ package final class MQTTConnection {
 
     /// Whether a write would go to the kernel at once.
     package var isWritable: Bool {
-        self.end == nil && !self.isFinishing && self.channel?.isWritable ?? false
+        self.end == nil && !self.isFinishing && self.wire.isWritable
     }
 
     /// Sends SUBSCRIBE; `nil` if no identifier is free, no connection is up, or the packet is too large for the server.
@@ -186,7 +169,7 @@ package final class MQTTConnection {
         if !self.write(.disconnect(disconnect)) { self.write(.disconnect(Disconnect())) }
         self.flush(isLast: true)
         self.hasSaidGoodbye = true
-        self.context?.close(mode: .output, promise: nil)
+        self.wire.shutOutput()
     }
 
     /// The same, and ends a session that would outlive its owner (§3.14.2.2.2).
@@ -244,10 +227,10 @@ package final class MQTTConnection {
     func close(_ end: ConnectionEnd) {
         guard self.end == nil else { return }
         self.end = end
-        if self.isReading { self.loop.scratch.pointee.clear() }
+        self.wire.dropUnwritten()
         let now = self.loop.refresh()
-        self.observer.ending(self.client, unsent: self.countTaken())
-        self.context?.close(promise: nil)
+        self.observer.ending(self.client, unsent: self.wire.countTaken())
+        self.wire.close()
         self.session.pointee.connectionLost { publish, timedOut in
             self.observer.abandoned(self.client, publish, .connectionLost(timedOutBefore: timedOut), now: now)
         }

@@ -86,35 +86,6 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
         }
     }
 
-    /// The Universal Scalability Law over the steps.
-    package struct Law: Codable, Hashable, Sendable {
-        package var rateOfOne: Double
-        package var contention: Double
-        package var coherency: Double
-        package var peakConcurrency: Double?
-        package var peakThroughput: Double?
-        /// Measured by predicted less 1, of each step that measured the server; null where it did nothing.
-        package var residuals: [Double?]
-        package var deviation: Double
-
-        package init(rateOfOne: Double, contention: Double, coherency: Double, residuals: [Double?], deviation: Double)
-        {
-            self.rateOfOne = rateOfOne
-            self.contention = contention
-            self.coherency = coherency
-            self.residuals = residuals
-            self.deviation = deviation
-        }
-
-        private enum CodingKeys: String, CodingKey {
-            case rateOfOne = "rate_of_one"
-            case contention, coherency
-            case peakConcurrency = "peak_concurrency"
-            case peakThroughput = "peak_throughput"
-            case residuals, deviation
-        }
-    }
-
     package var schema = Self.currentSchema
     package var command: [String]
     /// "rate" or "clients".
@@ -126,7 +97,6 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
     package var answer: Answer?
     /// The load at which throughput by mean latency was highest (Kleinrock's power).
     package var knee: Double?
-    package var law: Law?
     package var steps: [Step] = []
 
     package init(command: [String], varies: String, objectives: [String], holdSeconds: Double) {
@@ -139,7 +109,7 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
     private enum CodingKeys: String, CodingKey {
         case schema, command, varies, objectives
         case holdSeconds = "hold_seconds"
-        case environment, answer, knee, law, steps
+        case environment, answer, knee, steps
     }
 
     package mutating func add(_ step: Step, measuredBy run: RunRecord) -> Step {
@@ -203,15 +173,6 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
         var lines = ["", [headline.state, headline.words].compactMap(\.self).joined(separator: "  ")]
         if let knee = self.knee {
             lines.append("Knee  \(self.text(knee)): \(Self.kneeWords)")
-        }
-        if let law = self.law {
-            let peak = law.peakThroughput.map { throughput in
-                " · peak \(Words.rate(throughput)) at \(Words.number(law.peakConcurrency ?? 0)) in flight"
-            }
-            lines.append(
-                "Scalability  contention \(Words.percent(law.contention)) · coherency \(Words.percent(law.coherency))"
-                    + (peak ?? " · no peak") + " · residuals \(Words.percent(law.deviation))"
-            )
         }
         if let files { lines.append("Files  \(files)/  capacity.json capacity.csv steps/") }
         return lines.joined(separator: "\n") + "\n"

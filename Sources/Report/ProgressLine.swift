@@ -124,3 +124,11 @@ package struct ProgressLine: Hashable, Sendable {
 
     private static let eraseToEnd = "\u{1B}[K"
 }
+
+extension String {
+    func paddedLeft(to width: Int) -> String { String(repeating: " ", count: max(0, width - self.count)) + self }
+
+    package func paddedRight(to width: Int) -> String {
+        self + String(repeating: " ", count: max(0, width - self.count))
+    }
+}

@@ -93,11 +93,6 @@ package final class RunWriter {
     /// The files that follow from the record alone.
     static func writeResults(_ record: RunRecord, in directory: String) throws(ResultError) {
         try OutputFile.replace(directory + "/metrics.csv", with: MetricsCSV.text(record.metrics))
-        for metric in record.metrics where PercentileDistribution.isMain(metric) {
-            guard let histogram = metric.duration?.decodedHistogram() else { continue }
-            let name = PercentileDistribution.fileName(metric)
-            try OutputFile.replace("\(directory)/\(name)", with: PercentileDistribution.text(histogram))
-        }
         // Last: if the final run.json exists, so do the other files.
         try OutputFile.replace(directory + "/run.json", with: RunJSON.text(record))
     }

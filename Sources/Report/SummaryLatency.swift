@@ -150,7 +150,7 @@ extension Summary {
     /// The result of `clamor decode`: rate, cost, and the form of the input.
     var decoderBenchmark: [String] {
         let (one, many) = self.decodedWords
-        var speed = TextTable(["Decoder", "\(many)/s", "GB/s", "ns/\(one)", "min", "max", "on the wall", "allocated"])
+        var speed = TextTable(["Decoder", "\(many)/s", "GB/s", "ns/\(one)", "min", "max", "on the wall"])
         var reads = TextTable(["Reads", many, "bytes", "reads", "\(many)/read", "reads/\(one)"])
         for packets in self.record.decodeLanes {
             let labels = packets.labels
@@ -158,7 +158,6 @@ extension Summary {
             let bytes = self.record.metric(.decodeBytes, labels)?.counter
             let time = self.record.metric(.decodePacketTime, labels)?.gauge
             let wall = self.record.metric(.decodeThousand, labels)?.duration?.p50
-            let allocated = self.record.metric(.decodePacketAllocatedBytes, labels)?.gauge?.value
             let count = packets.counter?.value
             let readCount = self.record.metric(.reads, labels)?.counter?.value
             func nanoseconds(_ seconds: Double?) -> String? { seconds.map { Words.fixed($0 * 1e9, digits: 2) } }
@@ -167,7 +166,6 @@ extension Summary {
                 bytes?.rate.map { Words.fixed($0 / 1e9, digits: 3) },
                 nanoseconds(time?.median), nanoseconds(time?.min), nanoseconds(time?.max),
                 nanoseconds(wall.map { $0 / 1_000 }),
-                allocated.map { "\(Words.fixed($0, digits: 2)) B" },
             ])
             reads.add([
                 title, Cell.number(count), bytes.map { Words.bytes($0.value) },
@@ -184,18 +182,11 @@ extension Summary {
     }
 
     private var decoderRemarks: [String] {
-        var remarks = [
-            "ns/\(self.decodedWords.0): CPU time of the decoding thread, median of the rounds; over a socket with reading. Each row is "
-                + "relative to its own time."
-        ]
-        if self.record.metrics(named: .decodePacketAllocatedBytes).isEmpty,
-            let state = self.record.verdict?.state, state != .aborted
-        {
-            remarks.append(
-                "Bytes allocated per \(self.decodedWords.0) are not known: install libjemalloc2, which counts them."
-            )
-        }
-        return remarks.flatMap { self.paragraph($0, indent: 2) }
+        self.paragraph(
+            "ns/\(self.decodedWords.0): CPU time of the decoding thread, median of the rounds; over a socket with reading. "
+                + "Each row is relative to its own time.",
+            indent: 2
+        )
     }
 }
 

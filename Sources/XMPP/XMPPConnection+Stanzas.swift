@@ -123,8 +123,8 @@ extension XMPPConnection {
 
     /// A stream that was full takes stanzas again.
     private func tellRoom(now: NIODeadline) {
-        guard self.isBlocked, self.isWritable else { return }
-        self.isBlocked = false
+        guard self.awaitsRoom, self.isWritable else { return }
+        self.awaitsRoom = false
         self.observer.writable(self.client, now: now)
     }
 

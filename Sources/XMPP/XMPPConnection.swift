@@ -1,29 +1,24 @@
 package import LoopContext
 package import NIOCore
-import Transport
+package import Transport
 package import XMPPCodec
 
-/// One XMPP connection on a channel: the last handler of its pipeline.
+/// One XMPP connection: the user of a wire.
 ///
 /// It parses elements in place, runs the stream's actions and owns every write. During a read, answers are collected in
-/// the loop's scratch buffer; the owner's stanzas are appended, and all are sent in one write. It takes 256 bytes, and
-/// the reader 184 and its buffered input.
+/// the loop's scratch buffer; the owner's stanzas are appended, and all are sent in one write.
 package final class XMPPConnection {
     /// The owner's number for the client.
     package let client: Int
-    let loop: LoopContext
+    package let wire: Wire
+    var loop: LoopContext { self.wire.loop }
     /// Outlives the connection; the owner keeps it in its slab.
     package let stream: UnsafeMutablePointer<XMPPStream>
     let reader: UnsafeMutablePointer<XMPPReader>
-    /// Retained by its connections; the channels own the connections.
+    /// Retained by its connections; their wires own them.
     let observer: any XMPPConnectionObserver
-    var context: ChannelHandlerContext?
-    /// The context's: it makes one of its pipeline's each time it is asked.
-    var channel: (any Channel)?
     /// State that only some connections need; created on demand.
     var extras: XMPPConnectionExtras?
-    /// Written to directly as long as the channel has no bytes to write and no layer is in between.
-    var socket = DirectSocket()
     /// Set once the connection must not be used any more; the final event follows or has been sent.
     var end: XMPPConnectionEnd?
     var hasEnded = false
@@ -38,16 +33,11 @@ package final class XMPPConnection {
     var wantsRestart = false
     /// The owner is adding TLS.
     var isSecuring = false
-    var isFlushing = false
-    /// The kernel did not take all of the last write, or the server has to acknowledge first.
-    var isBlocked = false
-    /// No handler is between this one and the socket.
-    var isBare = true
+    /// The server has to acknowledge stanzas first.
+    var awaitsRoom = false
     var isWebSocket = false
     /// The deadline of the call that the owner was last asked for.
     var armed = NIODeadline.distantFuture
-    /// Bytes handed to the channel that the kernel had not taken when last asked.
-    var pendingBytes = 0
 
     /// `memory` is for what reads cut: of the loop, for all its connections.
     package init(
@@ -58,7 +48,7 @@ package final class XMPPConnection {
         memory: XMPPReaderMemory? = nil
     ) {
         self.client = client
-        self.loop = loop
+        self.wire = Wire(loop)
         self.stream = stream
         self.observer = observer
         self.isWebSocket = stream.pointee.options.framing == .webSocket
@@ -73,21 +63,20 @@ package final class XMPPConnection {
     }
 
     deinit {
-        self.dropUnwritten()
         self.reader.deinitialize(count: 1)
         self.reader.deallocate()
     }
 
     // MARK: Coming up
 
-    /// Sends the stream header on a new channel.
+    /// Sends the stream header on a new connection.
     ///
     /// - Parameters:
     ///   - deadline: the time limit of all steps until the stream is ready.
-    ///   - isBare: whether no handler is between this one and the socket (``ConnectedChannel/isBare``).
+    ///   - isBare: whether no handler is between the wire and the socket (``ConnectedChannel/isBare``).
     ///   - isSecure: whether TLS is below.
     package func start(deadline: NIODeadline, isBare: Bool, isSecure: Bool) {
-        self.isBare = isBare
+        self.wire.isBare = isBare
         self.hasStarted = true
         if let waiting = self.stream.pointee.takeWaiting() { self.needsExtras.requests = waiting }
         self.stream.pointee.start(
@@ -108,7 +97,7 @@ package final class XMPPConnection {
 
     /// Whether stanzas that are sent now would go to the kernel at once, and the stream takes them.
     package var isWritable: Bool {
-        self.end == nil && !self.isFinishing && self.stream.pointee.takesStanzas && self.channel?.isWritable ?? false
+        self.end == nil && !self.isFinishing && self.stream.pointee.takesStanzas && self.wire.isWritable
     }
 
     /// Appends one stanza to what waits for the next ``flush()``; `fill` writes it whole.
@@ -236,10 +225,11 @@ package final class XMPPConnection {
         guard self.end == nil else { return }
         let end = end.bounded
         self.end = end
-        self.dropUnwritten()
+        self.wire.dropUnwritten()
         let now = self.loop.refresh()
-        self.observer.ending(self.client, unsent: self.countTaken())
-        self.context?.close(promise: nil)
+        self.observer.ending(self.client, unsent: self.wire.countTaken())
+        self.settleReceipts()
+        self.wire.close()
         // Until it starts, the stream belongs to another connection or to none.
         if self.hasStarted { self.leaveStream(now: now) }
         self.extras?.receipts?.fail()

@@ -14,7 +14,7 @@ package protocol XMPPConnectionObserver: AnyObject {
     func needsTLS(
         _ client: Int,
         channel: any Channel,
-        before connection: XMPPConnection,
+        before wire: Wire,
         done: @escaping (Result<Void, ConnectError.Reason>) -> Void
     )
 

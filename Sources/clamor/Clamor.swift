@@ -34,8 +34,6 @@ enum Main {
         case .series(let options): self.perform { await SeriesSession(options: options).perform() }
         case .coordinate(let options):
             self.perform { await CoordinateSession(options, RunPlan(options.scenario, isDivided: true)).perform() }
-        case .decode(let options) where options.isAllocationPass:
-            self.perform { await AllocationPass.answer(options) }
         case .decode(let options): self.perform { await DecodeSession(options).perform() }
         case .broker(let options): self.perform { await BrokerService(options: options).perform() }
         case .proxy(let options): self.perform { await ProxyService(options: options).perform() }

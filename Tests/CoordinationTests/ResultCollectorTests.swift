@@ -69,7 +69,7 @@ struct ResultCollectorTests {
         "nothing but the files that a merge reads is taken",
         arguments: [
             "../run.json", "/etc/passwd", ".hidden", "a/b.csv", "", "a b", "ü.csv", "evil.sh", "report.html",
-            "latency-connect_duration-phase=total.hgrm", String(repeating: "a", count: 101),
+            "latency-connect_duration.hgrm", String(repeating: "a", count: 101),
         ]
     )
     func names(_ name: String) throws {

@@ -6,12 +6,6 @@ import Testing
 extension Integration {
     @Suite("Decoder throughput")
     struct DecodeTests {
-        /// Whether the dynamic linker finds it, which is what the program asks too.
-        private static let hasAllocator = {
-            ["/usr/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/lib64"]
-                .contains { FileManager.default.fileExists(atPath: "\($0)/libjemalloc.so.2") }
-        }()
-
         private func gauge(_ run: ClamorRun, _ name: String, _ form: String, _ path: String) -> GaugeReading? {
             run.record.metrics.first { $0.name == name && $0.labels.contains(["form": form, "path": path]) }?.gauge
         }
@@ -119,67 +113,6 @@ extension Integration {
             #expect(ending.status == 64)
             #expect(ending.errorLines.count == 1)
             #expect(ending.errors.contains(words), "\(ending.errors)")
-        }
-
-        @Test(
-            "an allocation per packet is seen, and none is 0",
-            .enabled("needs libjemalloc.so.2, of the package libjemalloc2") { Self.hasAllocator }
-        )
-        func allocations() async throws {
-            let line = "decode -s 1000 --form pipelined,segments --duration 50ms"
-            let (view, copy) = (try await ClamorRun.of(line), try await ClamorRun.of("\(line) --sink copy"))
-            for path in ["memory", "socket"] {
-                let none = try #require(self.gauge(view, "decode_packet_allocated_bytes", "pipelined", path)?.value)
-                let each = try #require(self.gauge(copy, "decode_packet_allocated_bytes", "pipelined", path)?.value)
-                // At most one packet for each read is carried to the next read. Its copy starts at 256 bytes and grows
-                // by doubling: under 4,096 bytes in all.
-                let reads = try #require(self.counter(view, "reads", "pipelined", path))
-                let packets = try #require(self.counter(view, "decode_packets", "pipelined", path))
-                #expect(none <= 4_096 * reads / packets, "\(path)")
-                #expect(each >= 1_000 + none, "\(path)")
-            }
-            #expect(view.ending.output.contains("allocated"))
-        }
-
-        @Test(
-            "of a stanza nothing is allocated, in fragments neither",
-            .enabled("needs libjemalloc.so.2, of the package libjemalloc2") { Self.hasAllocator }
-        )
-        func stanzaAllocations() async throws {
-            let line = "decode --protocol xmpp --path memory --duration 50ms"
-            // Unoptimised code allocates where the optimiser removes allocations.
-            #if DEBUG
-            let most = 256.0
-            #else
-            let most = 1.0
-            #endif
-            for what in ["-s 256", "-s 5000", "--mix"] {
-                let run = try await ClamorRun.of("\(line) \(what)")
-                for form in ["pipelined", "segments", "fragments", "cuts"] {
-                    let bytes = try #require(self.gauge(run, "decode_packet_allocated_bytes", form, "memory")?.value)
-                    // The reader's memory, allocated once: less than a byte per stanza.
-                    #expect(bytes < most, "\(form), \(what)")
-                }
-            }
-            let copy = try await ClamorRun.of("\(line) -s 256 --form pipelined --sink copy")
-            #expect(
-                try #require(self.gauge(copy, "decode_packet_allocated_bytes", "pipelined", "memory")?.value) >= 256
-            )
-        }
-
-        @Test("without jemalloc the figure is absent, and the summary says what to install")
-        func noAllocator() async throws {
-            let folder = try ScratchFolder()
-            let line = "decode --form pipelined --path memory --duration 20ms"
-            let ending = try await RunningProgram(
-                "/usr/bin/env",
-                ["CLAMOR_JEMALLOC=/nowhere.so", ClamorBinary.path] + ClamorRun.arguments(line, in: folder)
-            ).ended()
-            let run = try ClamorRun(ending, folder)
-            #expect(run.status == 0)
-            #expect(run.ending.errors.isEmpty)
-            #expect(!run.record.metrics.contains { $0.name == "decode_packet_allocated_bytes" })
-            #expect(run.ending.output.contains("install libjemalloc2"))
         }
 
         @Test("SIGINT ends it after the round: 105, and what was measured is there", arguments: ["memory", "socket"])

@@ -110,13 +110,6 @@ extension Integration {
             }
             record.answer = CapacityRecord.Answer(kind: "found", load: 1_000, low: 875, high: 1_050)
             record.knee = 975
-            record.law = CapacityRecord.Law(
-                rateOfOne: 1_000,
-                contention: 0.986,
-                coherency: 0,
-                residuals: [],
-                deviation: 0.0542
-            )
             let text = record.steps.map { record.line($0) }.joined() + record.summary(files: nil)
             #expect(sample.lines.joined(separator: "\n") + "\n" == text)
         }

@@ -132,17 +132,42 @@ struct LoopTimersTests {
         #expect(lateness.allSatisfy { $0 == 0 })
     }
 
-    @Test("when told to save CPU, always on a grid of 1 ms, and never early")
-    func saving() {
+    @Test("a loop that asks for its wake-ups sleeps to a grid of 100 µs when there are many, and is not late if awake")
+    func polled() {
         let loop = EmbeddedEventLoop()
-        let timers = LoopTimers(eventLoop: loop, tick: .saving)
+        let timers = LoopTimers(eventLoop: loop)
+        timers.isPolled = true
         var fired: [UInt64] = []
         let owner = timers.addOwner { _, _ in fired.append(timers.now.uptimeNanoseconds) }
-        for due in [1, 999_999, 1_000_000, 1_000_001] as [UInt64] {
-            timers.schedule(timers.register(owner), at: self.at(due))
+        let timer = timers.register(owner)
+        /// Sleeps until the wheel asks to be woken, and says when that was.
+        func sleep() -> UInt64? {
+            guard let wake = timers.wakeTime else { return nil }
+            loop.advanceTime(to: wake)
+            timers.wakeIfDue(now: wake, hasSlept: true)
+            return wake.uptimeNanoseconds
         }
-        loop.advanceTime(by: .milliseconds(5))
-        #expect(fired == [1_000_000, 1_000_000, 1_000_000, 2_000_000])
+        // Few: at the due time.
+        timers.schedule(timer, at: self.at(1_000_001))
+        #expect(sleep() == 1_000_001)
+        #expect(timers.wakeTime == nil)
+        // More than 2,000 a second.
+        for number in 1...200 as ClosedRange<UInt64> {
+            timers.schedule(timer, at: self.at(1_000_001 + number * 50_000))
+            _ = sleep()
+        }
+        #expect(timers.isCoarse && fired.count == 201)
+        fired = []
+        timers.schedule(timer, at: self.at(20_000_050))
+        #expect(timers.wakeTime == self.at(20_100_000))
+        // A socket has woken the loop before the timer's time, and another one after it.
+        loop.advanceTime(to: self.at(20_000_049))
+        timers.wakeIfDue(now: self.at(20_000_049), hasSlept: false)
+        #expect(fired.isEmpty)
+        loop.advanceTime(to: self.at(20_000_060))
+        timers.wakeIfDue(now: self.at(20_000_060), hasSlept: false)
+        #expect(fired == [20_000_060])
+        #expect(timers.wakeTime == nil)
     }
 
     @Test("after stop nothing fires, and the handlers are gone")

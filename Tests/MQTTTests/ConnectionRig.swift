@@ -3,6 +3,7 @@ import MQTT
 import MQTTCodec
 import NIOCore
 import NIOEmbedded
+import Transport
 
 /// A connection on a channel without a socket, in virtual time.
 final class ConnectionRig {
@@ -29,7 +30,7 @@ final class ConnectionRig {
             session: self.place.pointer,
             observer: self.observer
         )
-        try self.channel.pipeline.syncOperations.addHandler(self.connection)
+        try self.channel.pipeline.syncOperations.addHandler(self.connection.makeHandler())
         self.channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
     }
 

@@ -18,20 +18,24 @@ final class LiveClient: Sendable {
         var session: UnsafeMutablePointer<MQTTSession> { self.place.pointer }
     }
 
-    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    private let group: any EventLoopGroup
     private let eventLoop: any EventLoop
     private let state: NIOLoopBound<State>
 
+    /// With `socketLoop` the client's connection is a socket without a channel.
     init(
         port: Int,
         version: ProtocolVersion,
         readSize: Int = ReceiveBuffer.capacity,
+        socketLoop: SocketLoop? = nil,
         layers: @escaping @Sendable (LoopContext) throws -> [any ConnectLayer] = { _ in [] }
     ) async throws {
+        self.group = socketLoop ?? MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = self.group.next()
         self.eventLoop = loop
         self.state = try await loop.flatSubmit {
             let context = LoopContext(eventLoop: loop, readSize: readSize)
+            socketLoop?.adopt(context)
             let observer = RecordingObserver()
             let place = SessionPlace(SessionOptions(version: version))
             let session = place.pointer
@@ -58,7 +62,7 @@ final class LiveClient: Sendable {
             connector.connect(
                 client: 0,
                 deadline: loop.now + .seconds(60),
-                handler: { connection },
+                handler: { connection.makeHandler() },
                 done: { result in
                     switch result {
                     case .success(let connected):
@@ -140,7 +144,8 @@ final class SessionPlace {
     }
 }
 
-/// Runs `body` with a peer and a client that is connected to it; the script goes on behind its CONNACK.
+/// Runs `body` with a peer and a client that is connected to it, once with a channel and once with a socket without
+/// one; the script goes on behind its CONNACK.
 func withLiveClient(
     _ version: ProtocolVersion = .v5,
     readSize: Int = ReceiveBuffer.capacity,
@@ -158,15 +163,18 @@ func withLiveClient(
     let opening: [ScriptedPeer.Step] = [
         .expect(wire(.connect(connect), version: version)), .send(wire(.connAck(ConnAck()), version: version)),
     ]
-    try await withScriptedPeer(opening + script) { peer in
-        let client = try await LiveClient(port: peer.port, version: version, readSize: readSize)
-        do {
-            try await client.until { $0.connack != nil }
-            try await body(client, peer)
-            try await client.shutdown()
-        } catch {
-            try? await client.shutdown()
-            throw error
+    for isSocket in SocketLoop.isAvailable ? [false, true] : [false] {
+        let loop = isSocket ? SocketLoop() : nil
+        try await withScriptedPeer(opening + script) { peer in
+            let client = try await LiveClient(port: peer.port, version: version, readSize: readSize, socketLoop: loop)
+            do {
+                try await client.until { $0.connack != nil }
+                try await body(client, peer)
+                try await client.shutdown()
+            } catch {
+                try? await client.shutdown()
+                throw error
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ import NIOCore
 import NIOEmbedded
 import TestSupport
 import Testing
+import Transport
 
 @Suite("A connection on a channel")
 struct MQTTConnectionTests {
@@ -455,7 +456,7 @@ struct MQTTConnectionTests {
             session: rig.session,
             observer: observer
         )
-        try channel.pipeline.syncOperations.addHandler(connection)
+        try channel.pipeline.syncOperations.addHandler(connection.makeHandler())
         channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
         let connect = rig.session.pointee.connect(clientID: "c", username: nil, password: nil, now: loop.now)
         connection.start(connect, deadline: loop.now + .seconds(1))

@@ -123,24 +123,6 @@ import Testing
         }
     }
 
-    @Test("The law is shown with its spread")
-    func law() throws {
-        var record = Self.record(Self.answers[0].0)
-        var law = CapacityRecord.Law(
-            rateOfOne: 1000,
-            contention: 0.05,
-            coherency: 0.001,
-            residuals: [0.02, -0.02, 0.01, -0.01, nil, 0.03, nil],
-            deviation: 0.02
-        )
-        law.peakConcurrency = 30.8
-        law.peakThroughput = 8900
-        record.law = law
-        let page = try CapacityPage(record).text()
-        #expect(page.contains("<dd>8,900/s at 30.8 in flight</dd>"))
-        #expect(page.contains("<dd>8,544/s … 9,256/s</dd>"))
-    }
-
     @Test("A search without a step, or of clients, is a page", arguments: ["rate", "clients"])
     func small(varies: String) throws {
         let record = CapacityRecord(command: ["clamor"], varies: varies, objectives: [], holdSeconds: 1)

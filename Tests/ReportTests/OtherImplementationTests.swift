@@ -97,34 +97,4 @@ struct OtherImplementationTests {
         let deviation = Words.plainFixed(total.standardDeviation ?? 0, digits: 3)
         return ([tag, String(total.count)] + percentiles + [mean, deviation]).joined(separator: " ")
     }
-
-    @Test("agrees with every row of a percentile distribution")
-    func distribution() throws {
-        // In steps that the rows' microseconds tell apart.
-        let histogram = Samples.ramp(10_000, step: 300_000)
-        let rows = PercentileDistribution.text(histogram).split(separator: "\n").dropFirst()
-            .filter { !$0.hasPrefix("#") }.map { $0.split(separator: " ").map(String.init) }
-        // Level and value of each row; Python counts what lies at or below the value.
-        let program = """
-            import sys
-            from hdrh.histogram import HdrHistogram
-            h = HdrHistogram.decode(sys.argv[1])
-            seen, counts = 0, {}
-            for item in h.get_recorded_iterator():
-                seen += item.count_at_value_iterated_to
-                counts["%.3f" % (h.get_highest_equivalent_value(item.value_iterated_to) / 1e6)] = seen
-            for value in sys.argv[2].split(","): print(counts[value])
-            """
-        let values = rows.map { $0[0] }.joined(separator: ",")
-        let counts = try Python.run(program, histogram.encodedV2(), values).split(separator: "\n").map(String.init)
-        #expect(rows.count > 50)
-        for (row, count) in zip(rows, counts) {
-            #expect(row[2] == count)
-            let level = try #require(Double(row[1]))
-            let total = try #require(Double(row[2]))
-            #expect(total / 10_000 >= level)
-            if row.count > 3 { #expect(row[3] == Words.plainFixed(1 / (1 - level), digits: 2)) }
-        }
-        #expect(rows.last?.prefix(3).dropFirst().map { $0 } == ["1.000000000000", "10000"])
-    }
 }

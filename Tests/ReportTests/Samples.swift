@@ -311,7 +311,7 @@ extension Samples {
 }
 
 extension Samples {
-    /// A decode of two forms on both paths; what a socket allocates is not known.
+    /// A decode of two forms on both paths.
     static var decode: RunRecord { self.decode(["clamor", "decode"], of: "mqtt") }
     static var decodeXMPP: RunRecord { self.decode(["clamor", "decode", "--protocol", "xmpp"], of: "xmpp") }
 
@@ -355,24 +355,13 @@ extension Samples {
             median: packetTime,
             max: packetTime * 1.5
         )
-        var metrics = [
+        let metrics = [
             self.counter("decode_packets", labels, packets, rate: rate),
             self.counter("decode_bytes", labels, packets * 88, rate: rate * 88, unit: "bytes"),
             self.counter("reads", labels, reads, rate: reads / 2.2),
             self.counter("decode_time", labels, 2.2, rate: 0.99, unit: "seconds"),
             Metric(name: "decode_packet_time", labels: labels, unit: "seconds", reading: .gauge(time)),
         ]
-        if path == "memory" {
-            let allocated = GaugeReading(value: form == "pipelined" ? 0 : 0.0123)
-            metrics.append(
-                Metric(
-                    name: "decode_packet_allocated_bytes",
-                    labels: labels,
-                    unit: "bytes",
-                    reading: .gauge(allocated)
-                )
-            )
-        }
         let thousand = Histogram.of([Int64((packetTime * 1.001e12).rounded())])
         return metrics + [self.duration("decode_thousand_duration", labels, thousand)].compactMap(\.self)
     }

@@ -96,8 +96,8 @@ struct VirtualClamor {
     private typealias Network = NIOLoopBound<VirtualNetwork<VirtualBroker>>
 
     private static func world(_ time: VirtualTime, _ network: Network) -> RunWorld {
-        var world = RunWorld(clock: time, connector: { _ in network.value }) { count in
-            (Array(repeating: time.loop, count: count), {})
+        var world = RunWorld(clock: time, connector: { _ in network.value }) { count, _ in
+            (Array(repeating: time.loop, count: count), .nio, {})
         }
         world.makeTask = { time.task($0) }
         world.realtime = { Int64(time.now.uptimeNanoseconds) }

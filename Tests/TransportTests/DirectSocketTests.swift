@@ -120,3 +120,12 @@ struct DirectSocketTests {
         }
     }
 }
+
+extension DirectSocket {
+    /// Takes what the kernel has taken off the buffer.
+    fileprivate mutating func write(_ bytes: inout ByteBuffer, past channel: any Channel) -> Int {
+        let taken = bytes.withUnsafeReadableBytes { self.write($0, past: channel) }
+        bytes.moveReaderIndex(forwardBy: taken)
+        return taken
+    }
+}

@@ -66,7 +66,7 @@ final class ServiceLoop: Sendable {
                             phases: connected.phases
                         )
                     )
-                    connected.channel.close(promise: nil)
+                    connected.channel?.close(promise: nil)
                 case .failure(let error):
                     promise.succeed(ServiceResult(target: error.target, phases: error.phases, error: error))
                 }

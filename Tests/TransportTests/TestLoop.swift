@@ -67,11 +67,12 @@ final class TestLoop: Sendable {
                 done: { result in
                     recorder.events.append("done")
                     promise.succeed(
-                        result.map {
-                            Connection(
-                                channel: $0.channel,
-                                phases: $0.phases,
-                                isBare: $0.isBare,
+                        result.map { connected in
+                            guard let channel = connected.channel else { preconditionFailure("no channel") }
+                            return Connection(
+                                channel: channel,
+                                phases: connected.phases,
+                                isBare: connected.isBare,
                                 recorder: bound
                             )
                         }

@@ -114,7 +114,7 @@ struct CallbackTests {
         func needsTLS(
             _ client: Int,
             channel: any Channel,
-            before connection: XMPPConnection,
+            before wire: Wire,
             done: @escaping (Result<Void, ConnectError.Reason>) -> Void
         ) {}
 

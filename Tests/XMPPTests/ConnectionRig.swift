@@ -34,7 +34,7 @@ final class ConnectionRig {
             observer: observer ?? self.observer
         )
         self.connection.plugIn(modules)
-        try self.channel.pipeline.syncOperations.addHandler(self.connection)
+        try self.channel.pipeline.syncOperations.addHandler(self.connection.makeHandler())
         self.channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
         self.context.refresh()
     }
@@ -210,7 +210,7 @@ final class RecordingObserver: XMPPConnectionObserver {
     func needsTLS(
         _ client: Int,
         channel: any Channel,
-        before connection: XMPPConnection,
+        before wire: Wire,
         done: @escaping (Result<Void, ConnectError.Reason>) -> Void
     ) {
         self.tls = done

@@ -29,7 +29,6 @@ final class LiveClient: Sendable {
         private var timers: TimerOwner?
         private var timer: TimerID?
         private(set) var connection: XMPPConnection?
-        private(set) var channel: (any Channel)?
         private(set) var readiness: XMPPReadiness?
         private(set) var end: XMPPConnectionEnd?
         private(set) var acknowledged = 0
@@ -116,10 +115,9 @@ final class LiveClient: Sendable {
             )
             connection.plugIn(self.modules)
             self.connection = connection
-            connector.connect(client: 0, deadline: deadline, handler: { connection }) { result in
+            connector.connect(client: 0, deadline: deadline, handler: { connection.makeHandler() }) { result in
                 switch result {
                 case .success(let connected):
-                    self.channel = connected.channel
                     self.context.refresh()
                     let isSecure = self.way == .direct || self.way == .secureWebSocket
                     connection.start(deadline: deadline, isBare: connected.isBare, isSecure: isSecure)
@@ -131,14 +129,14 @@ final class LiveClient: Sendable {
         func needsTLS(
             _ client: Int,
             channel: any Channel,
-            before connection: XMPPConnection,
+            before wire: Wire,
             done: @escaping (Result<Void, ConnectError.Reason>) -> Void
         ) {
             do {
                 let layer = try TLSLayer(self.settings(), loop: self.context)
                 self.tls = layer
                 let target = Target(host: "127.0.0.1", port: self.server.port)
-                layer.begin(channel, client: client, target: target, position: .before(connection), done: done)
+                layer.begin(channel, client: client, target: target, position: .before(wire), done: done)
             } catch {
                 done(.failure(.cancelled))
             }
@@ -198,7 +196,8 @@ final class LiveClient: Sendable {
         }
     }
 
-    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    /// In the clear a loop whose sockets have no channels.
+    private let group: any EventLoopGroup
     private let eventLoop: any EventLoop
     private let state: NIOLoopBound<State>
 
@@ -209,6 +208,8 @@ final class LiveClient: Sendable {
         _ options: XMPPStreamOptions,
         modules: @escaping @Sendable (Heard) -> [any XMPPHandler] = { _ in [] }
     ) async throws {
+        let socketLoop = way == .clear && SocketLoop.isAvailable ? SocketLoop() : nil
+        self.group = socketLoop ?? MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = self.group.next()
         self.eventLoop = loop
         var options = options
@@ -230,7 +231,9 @@ final class LiveClient: Sendable {
         self.state = try await loop.submit {
             let place = StreamPlace(XMPPStream(account, options: all))
             let heard = Heard()
-            let state = State(LoopContext(eventLoop: loop), place, server, way, modules(heard), heard)
+            let context = LoopContext(eventLoop: loop)
+            socketLoop?.adopt(context)
+            let state = State(context, place, server, way, modules(heard), heard)
             return NIOLoopBound(state, eventLoop: loop)
         }.get()
     }

@@ -2,6 +2,7 @@ import NIOCore
 import SASL
 import TestSupport
 import Testing
+import Transport
 import XMPP
 
 @Suite("SASL2 on real servers", .timeLimit(.minutes(10)))
@@ -161,11 +162,11 @@ struct LiveSASL2Tests {
                         try state.connection?.send(Self.message(to: target, "\(20 * round + number)"))
                     }
                     // The server reads all of it before it closes.
-                    state.channel?.close(mode: .output, promise: nil)
+                    state.connection?.wire.shutOutput()
                 }
                 try? await alice.until { $0.end != nil }
                 // Messages in flight to him are lost.
-                try await bob.run { $0.channel?.close(promise: nil) }
+                try await bob.run { $0.connection?.abort() }
                 try? await bob.until { $0.end != nil }
                 try await alice.connect()
                 try await bob.connect()
@@ -202,7 +203,7 @@ struct LiveSASL2Tests {
             try await client.connect()
             try await client.run { state in
                 try state.connection?.send(Self.message(to: try JID("nobody@\(server.domain)"), "1"))
-                state.channel?.close(promise: nil)
+                state.connection?.abort()
             }
             try? await client.until { $0.end != nil }
             let isKept = try await client.run { $0.place.pointer.pointee.canResume }

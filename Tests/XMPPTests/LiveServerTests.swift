@@ -2,6 +2,7 @@ import NIOCore
 import SASL
 import TestSupport
 import Testing
+import Transport
 import XMPP
 
 @Suite("Real servers", .timeLimit(.minutes(10)))
@@ -130,11 +131,11 @@ struct LiveServerTests {
                     }
                     // The server reads all of it and closes, but says no more how much that was. Who came back sooner
                     // would find ejabberd still reading, which then has handled more than it says.
-                    state.channel?.close(mode: .output, promise: nil)
+                    state.connection?.wire.shutOutput()
                 }
                 try? await alice.until { $0.end != nil }
                 // Messages in flight to him are lost.
-                try await bob.run { $0.channel?.close(promise: nil) }
+                try await bob.run { $0.connection?.abort() }
                 try? await bob.until { $0.end != nil }
                 try await alice.connect()
                 try await bob.connect()

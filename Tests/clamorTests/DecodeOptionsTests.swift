@@ -48,18 +48,6 @@ struct DecodeOptionsTests {
         #expect(options.lanes == [DecodeLane(.pipelined, .socket), DecodeLane(.cuts, .socket)])
     }
 
-    @Test("the arguments for another process say the same")
-    func arguments() throws {
-        let options = try options(
-            "decode --mix -V 4 -t a/%i -s 5,6 -q 1 --form cuts --path memory --read-size 7 --sink copy"
-        )
-        var again = try self.options(options.arguments(seed: 9).joined(separator: " "))
-        #expect(again.seed == 9)
-        again.seed = nil
-        again.redactedCommand = options.redactedCommand
-        #expect(again == options)
-    }
-
     @Test("stanzas have sizes of their own in a mix, and lanes of their protocol")
     func xmpp() throws {
         let options = try options("decode --protocol xmpp --mix --form cuts --path memory")
@@ -69,15 +57,5 @@ struct DecodeOptionsTests {
         #expect(try self.options("decode --protocol xmpp").sizes == [256])
         #expect(try self.options("decode --protocol xmpp --mix -s 5").sizes == [5])
         #expect(try !self.options("decode --protocol mqtt").isXMPP)
-    }
-
-    @Test("the arguments for another process keep the stanza options")
-    func xmppArguments() throws {
-        let options = try options("decode --protocol xmpp --mix -s 5,6 --form cuts --path memory --sink copy")
-        var again = try self.options(options.arguments(seed: 9).joined(separator: " "))
-        #expect(again.seed == 9)
-        again.seed = nil
-        again.redactedCommand = options.redactedCommand
-        #expect(again == options)
     }
 }

@@ -34,7 +34,7 @@ struct PlanRecordTests {
         "limit": .init("-L 5", beside: "-d 5"), "wait-before-publishing": .init("-w false"),
         "no-wait": .init("--no-wait"),
         "ack-timeout": .init("--ack-timeout 5"), "size": .init("-s 64"), "message": .init("-m x"),
-        "retain": .init("-r"), "topics-payload": .init("--topics-payload {topics}"),
+        "retain": .init("-r"),
         "inflight": .init("-F 3"), "store": .init("--store sqlite:/x.db", beside: "-q 2"),
         "payload-format-indicator": .init("--payload-format-indicator"),
         "message-expiry-interval": .init("--message-expiry-interval 5"), "topic-alias": .init("--topic-alias 3"),
@@ -224,8 +224,6 @@ struct PlanRecordTests {
             for (name, text) in [
                 "word": "one", "unique": "%UNIQUE%", "rows": "x\n1\n", "others": "x\n2\n", "psk": "a:0011",
                 "tokens": "R|t\n",
-                "topics":
-                    "{\"topics\": [{\"name\": \"a\", \"interval_ms\": 9}, {\"name\": \"b\", \"interval_ms\": 9}]}",
                 "users": "a@b,c\nd@b,c\n", "accounts": "a@b,c\ne@b,c\n",
             ] {
                 self.paths[name] = try self.folder.write(text, to: name)

@@ -5,6 +5,7 @@
 
 #include <netdb.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,6 +19,10 @@
 #if defined(__GLIBC__)
 #include <malloc.h>
 #endif
+#if defined(__linux__)
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#endif
 
 /// The IP-level option that leaves the choice of the source port to connect(2), so that two sockets with
 /// different targets may share one. Linux 4.2 and later.
@@ -25,13 +30,61 @@ static inline int32_t clamor_ip_bind_address_no_port(void) { return IP_BIND_ADDR
 
 /// A non-blocking TCP socket whose connect has begun; `source` may be NULL.
 ///
-/// -1 on failure: `error` is the error of connect(2), or 0 if there is no socket or it could not be bound.
+/// -1 on failure, with its error; `binding` tells whether bind(2) failed.
 int clamor_begin_connect(
-    const struct sockaddr *target, const struct sockaddr *source, socklen_t length, int *error
+    const struct sockaddr *target, const struct sockaddr *source, socklen_t length, int *error, int *binding
 );
 
 /// The state of a connect that has begun: 0 if it is up, EALREADY if it goes on, else its error.
 int clamor_ended_connect(int descriptor, const struct sockaddr *target, socklen_t length);
+
+/// Whether this system has what the functions below need: Linux 5.11 and later.
+int clamor_poll_is_available(void);
+
+/// A set of descriptors to wait for, and a descriptor in it that other threads can make ready; -1 on failure.
+int clamor_poll_open(int *bell);
+
+/// Adds a descriptor, edge-triggered, or changes what is reported of it: with `writes` also that it takes bytes.
+///
+/// -1 on failure.
+int clamor_poll_watch(int set, int descriptor, uint64_t key, int writes, int changes);
+
+/// An event of a descriptor.
+struct clamor_poll_event {
+    uint64_t key;
+    /// It takes bytes; there is something to read; the peer has ended, or an error.
+    uint8_t writes, reads, ends;
+};
+
+/// Waits so many nanoseconds at most, without a limit if negative, and returns how many events there are.
+int clamor_poll_wait(int set, struct clamor_poll_event *events, int most, int64_t nanoseconds);
+
+/// A number of the calling thread that no other thread of the process has.
+static inline uintptr_t clamor_thread_id(void) { return (uintptr_t)pthread_self(); }
+
+/// Starts a thread with a name of at most 15 characters that stays in memory, and returns 0 or an error.
+int clamor_start_thread(const char *name, void (*body)(void *), void *context);
+
+/// Makes a descriptor of clamor_poll_open() ready.
+void clamor_poll_ring(int bell);
+
+/// Closes what clamor_poll_open() opened.
+static inline void clamor_poll_close(int set, int bell) {
+    close(set);
+    close(bell);
+}
+
+/// Sends without SIGPIPE; with `more` the kernel holds the bytes back for those, or the FIN, that follow at once.
+static inline ssize_t clamor_send(int descriptor, const void *bytes, size_t count, int more) {
+#if defined(__linux__)
+    return send(descriptor, bytes, count, MSG_NOSIGNAL | (more ? MSG_MORE : 0));
+#else
+    return send(descriptor, bytes, count, 0);
+#endif
+}
+
+/// Switches off the delay of small writes; -1 on failure.
+int clamor_send_at_once(int descriptor);
 
 /// Gives memory that is free in the heap back to the system, where the C library can.
 static inline void clamor_return_free_memory(void) {

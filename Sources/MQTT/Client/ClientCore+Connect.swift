@@ -133,7 +133,7 @@ extension ClientCore {
         self.connector?.connect(
             client: 0,
             deadline: self.connectDeadline,
-            handler: { self.makeConnection() },
+            handler: { self.makeConnection().makeHandler() },
             done: { result in self.opened(result, opening, epoch: epoch) }
         )
         self.updateTimer()
@@ -171,7 +171,7 @@ extension ClientCore {
         epoch: Int
     ) {
         guard epoch == self.epoch, self.state == .connecting else {
-            if case .success(let connected) = result { connected.channel.close(promise: nil) }
+            if case .success(let connected) = result { connected.channel?.close(promise: nil) }
             return
         }
         switch result {

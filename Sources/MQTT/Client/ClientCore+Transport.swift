@@ -46,7 +46,7 @@ extension ClientCore {
         let connection = self.makeConnection()
         do {
             guard channel.isActive else { throw ChannelError.ioOnClosedChannel }
-            try channel.pipeline.syncOperations.addHandler(connection)
+            try connection.attach(to: channel)
         } catch {
             self.connection = nil
             channel.close(promise: nil)

@@ -68,7 +68,7 @@ package struct MetricDefinition: Sendable {
         var direction = Direction.none
         var isMishap = false
         var limit: Limit?
-        var hasFile = false
+        var isMain = false
         var isRare = false
         var isSettled = false
         var twinName: String?
@@ -92,8 +92,8 @@ package struct MetricDefinition: Sendable {
     /// Whether it counts failures: their count matters, and not their rate.
     package var isMishap: Bool { self.facts.row.isMishap }
     package var limit: Limit? { self.facts.row.limit }
-    /// Whether a result has a file of its percentiles.
-    package var hasFile: Bool { self.facts.row.hasFile }
+    /// Whether a report's table of latencies has it.
+    package var isMain: Bool { self.facts.row.isMain }
     /// Whether it counts events that are too rare for a slot: it is absent until the first one.
     package var isRare: Bool { self.facts.row.isRare }
     /// Whether it is settled after everything has stopped, and so belongs to no stage.
@@ -150,7 +150,7 @@ package struct MetricDefinition: Sendable {
     private var mishap: Self { self.down.with(\.isMishap, true) }
     private var rare: Self { self.with(\.isRare, true) }
     private var settled: Self { self.with(\.isSettled, true) }
-    private var withFile: Self { self.with(\.hasFile, true) }
+    private var main: Self { self.with(\.isMain, true) }
 }
 
 extension MetricDefinition: Hashable {
@@ -218,7 +218,7 @@ extension MetricDefinition {
         oldestOutstanding,
     ]
     package static let connect = duration("connect_duration", "phase").role(.connect).word("connect").limit(.latency)
-        .withFile.help("Time of a client's first connect, by phase; phases are not cumulative.")
+        .main.help("Time of a client's first connect, by phase; phases are not cumulative.")
     package static let connectLag = duration("connect_lag").role(.lag)
         .help("From the time at which a connect was due to its begin: the generator's delay.")
     package static let reconnect = duration("reconnect_duration", "phase").word("reconnect")
@@ -263,7 +263,7 @@ extension MetricDefinition {
     package static let publishConfirmed = counter("publish_confirmed", "qos=0").up.limit(.rate)
         .help("Messages at QoS 0 on connections that the server read to their end.")
     package static let publishAck = duration("publish_ack_duration", "qos=1|2 leg").role(.answer).word("ack")
-        .twin(publishService).witness(publishAcked).limit(.latency).withFile
+        .twin(publishService).witness(publishAcked).limit(.latency).main
         .help("Response time of a publish: from due to acknowledged, cumulative by leg.")
     package static let publishService = duration("publish_service_duration", "qos=1|2 leg").role(.service)
         .witness(publishAcked).help("Service time of a publish: from written to acknowledged.")
@@ -287,7 +287,7 @@ extension MetricDefinition {
     package static let received = counter("received", "qos retained stanza delayed from").up.limit(.rate)
         .help("Messages or stanzas that clients received.")
     package static let delivery = duration("delivery_duration", "qos stanza").role(.delivery).word("delivery")
-        .twin(message).limit(.latency).withFile
+        .twin(message).limit(.latency).main
         .help("From the time at which a message was due to its arrival, by each receiver.")
     package static let deliveryExpected = counter("delivery_expected", "qos stanza").role(.ledger).word("expected")
         .settled.help("Messages that the server promised to deliver, once per receiver.")
@@ -321,7 +321,7 @@ extension MetricDefinition {
         request, requestsAnswered, requestsLate, requestsLost, requestsOutstanding,
     ]
     package static let request = duration("request_duration", "qos").role(.delivery).word("request")
-        .witness(requestsAnswered).limit(.latency).withFile
+        .witness(requestsAnswered).limit(.latency).main
         .help("From the time at which a request was due to its answer, in place of a delivery's.")
     package static let requestsAnswered = counter("requests_answered").help("Requests that the subscribers answered.")
     package static let requestsLate = counter("requests_late", "qos").mishap
@@ -406,20 +406,20 @@ extension MetricDefinition {
     package static let presence = duration("presence_duration").role(.service).word("from write")
         .help("From a presence's write to its arrival.")
     package static let iq = duration("iq_duration", "request=ping|register").role(.answer).word("iq")
-        .twin(iqService).witness(stanzaAnswered).limit(.latency).withFile
+        .twin(iqService).witness(stanzaAnswered).limit(.latency).main
         .help("From the time at which a request was due to its answer.")
     package static let iqService = duration("iq_service_duration", "request=ping|register").role(.service)
         .witness(stanzaAnswered).help("From a request's write to its answer.")
     package static let smResponse = duration("sm_response_duration").role(.answer).word("stream management")
-        .twin(smAck).witness(stanzaAcked).limit(.latency).withFile
+        .twin(smAck).witness(stanzaAcked).limit(.latency).main
         .help("From the time at which a stanza was due to its acknowledgement by stream management.")
     package static let smAck = duration("sm_ack_duration").role(.service).witness(stanzaAcked)
         .help("From a stanza's write to its acknowledgement by stream management.")
     package static let stanzaAcked = counter("stanza_acked").up.help("Stanzas that stream management acknowledged.")
     package static let mucFanout = duration("muc_fanout_duration", "receiver=first|last").role(.delivery)
-        .word("fan-out").withFile.help("From due to received by the first and the last occupant of a room.")
+        .word("fan-out").main.help("From due to received by the first and the last occupant of a room.")
     package static let presenceFanout = duration("presence_fanout_duration", "receiver=first|last").role(.delivery)
-        .word("fan-out").withFile.help("From due to received by the first and the last contact.")
+        .word("fan-out").main.help("From due to received by the first and the last contact.")
     package static let mucFanoutUnfinished = counter("muc_fanout_unfinished").mishap
         .help("Room messages that some occupant did not get.")
     package static let presenceFanoutUnfinished = counter("presence_fanout_unfinished").mishap
@@ -448,13 +448,11 @@ extension MetricDefinition {
     package static let decodeTime = counter("decode_time", "protocol form path").unit("seconds").role(.decoder)
         .settled.help("Time to decode all bytes, extrapolated from a sample each second.")
 
-    private static let decoders: [MetricDefinition] = [decodePacketTime, decodeThousand, decodePacketAllocatedBytes]
+    private static let decoders: [MetricDefinition] = [decodePacketTime, decodeThousand]
     package static let decodePacketTime = gauge("decode_packet_time", "protocol form path").unit("seconds")
         .role(.decoder).down.limit(.mean).help("CPU time to decode one packet, over the rounds.")
     package static let decodeThousand = duration("decode_thousand_duration", "protocol form path").role(.decoder)
         .help("Time to decode 1,000 packets, one sample a round.")
-    package static let decodePacketAllocatedBytes = gauge("decode_packet_allocated_bytes", "protocol form path")
-        .unit("bytes").role(.decoder).down.help("Bytes allocated to decode one packet; absent without jemalloc.")
 
     // MARK: Generator and host
 

@@ -130,9 +130,19 @@ package struct StageRecord: Codable, Hashable, Sendable {
     }
 }
 
+/// The kinds of sockets that clients can have.
+package enum SocketKind: String, CaseIterable, Codable, Hashable, Sendable {
+    /// Channels of SwiftNIO, for every layer above TCP.
+    case nio
+    /// Sockets read and written straight by the clients, for plain TCP.
+    case socket
+}
+
 /// The resources that the generator itself used.
 package struct GeneratorRecord: Codable, Hashable, Sendable {
     package var eventLoops: Int?
+    /// The kind of the clients' sockets.
+    package var transport: SocketKind?
     /// User and system time of the whole process.
     package var cpuSeconds: Double?
     /// The share of one core that each loop's thread used in the measured phase.
@@ -145,6 +155,7 @@ package struct GeneratorRecord: Codable, Hashable, Sendable {
 
     private enum CodingKeys: String, CodingKey {
         case eventLoops = "event_loops"
+        case transport
         case cpuSeconds = "cpu_seconds"
         case loopCPUShares = "loop_cpu_shares"
         case peakMemoryBytes = "peak_memory_bytes"

@@ -14,7 +14,7 @@ package struct CapacityPage {
         page.badges = self.badges
         page.lead = self.lead
         page.tiles = self.tiles
-        page.sections = [self.latency, self.goodput, self.stepTable, self.scalability, self.command]
+        page.sections = [self.latency, self.goodput, self.stepTable, self.command]
             .compactMap(\.self)
         page.footer = [
             "Made by clamor from capacity.json. A step holds when every objective was met over its"

@@ -31,7 +31,7 @@ extension RunPage {
         let (one, many) = (String(self.decoded.dropLast()), self.decoded)
         var cost = PageTable(
             "The decoder's cost",
-            ["stream", "\(many)/s", "GB/s", "ns/\(one)", "fastest", "slowest", "allocated"]
+            ["stream", "\(many)/s", "GB/s", "ns/\(one)", "fastest", "slowest"]
         )
         var input = PageTable(
             "The decoder's input",
@@ -58,9 +58,6 @@ extension RunPage {
                 },
                 nanoseconds(isBenchmark ? time?.median : ratio(seconds, count)), nanoseconds(time?.min),
                 nanoseconds(time?.max),
-                .figure(self.whole.metric(.decodePacketAllocatedBytes, labels)?.gauge?.value) {
-                    "\(Words.fixed($0, digits: 2)) B"
-                },
             ])
             input.add([
                 .text(lane), .figure(count, Words.number), .figure(bytes?.value, Words.bytes),
@@ -85,6 +82,7 @@ extension RunPage {
             let cores = self.record.generatorCores.map { " (\(Words.significant($0)) cores)" } ?? ""
             rows.append(("CPU time", Words.duration(seconds) + cores))
         }
+        if let kind = facts.transport { rows.append(("sockets", kind.rawValue)) }
         if let loops = facts.eventLoops { rows.append(("event loops", Words.count(UInt64(max(loops, 0))))) }
         if let busiest = facts.loopCPUShares?.max() {
             rows.append(("busiest event loop", "\(Words.percent(busiest)) of a core"))

@@ -47,7 +47,8 @@ package enum RunMarkdown {
     private static func durations(_ record: RunRecord) -> MarkdownTable {
         var table = MarkdownTable(["latency", "count", "p50", "p90", "p99", "p99.9", "max"])
         for metric in record.metrics {
-            guard let reading = metric.duration, PercentileDistribution.isMain(metric), metric.labels["stage"] == nil
+            guard let reading = metric.duration, metric.definition?.isMain == true, metric.labels.isWhole(),
+                metric.labels["stage"] == nil
             else { continue }
             let figures = Cell.durations(metric, [\.p50, \.p90, \.p99, \.p999, \.max])
             table.add([self.title(metric), Words.count(reading.count)] + figures.map { $0 ?? Words.unknown })

@@ -128,6 +128,7 @@ extension MergedRun {
         let parts = segments.map(\.record.generator)
         var generator = GeneratorRecord()
         generator.eventLoops = parts.all(\.eventLoops)?.reduce(0, +)
+        generator.transport = parts.all(\.transport).flatMap { Set($0).count == 1 ? $0[0] : nil }
         generator.cpuSeconds = parts.all(\.cpuSeconds)?.reduce(0, +)
         generator.loopCPUShares = parts.all(\.loopCPUShares)?.flatMap { $0 }
         generator.peakMemoryBytes = parts.all(\.peakMemoryBytes)?.reduce(0, +)

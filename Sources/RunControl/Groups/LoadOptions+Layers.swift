@@ -98,6 +98,17 @@ struct RunLayers: Sendable {
 }
 
 extension LoadOptions {
+    /// Whether the protocol speaks over TCP alone, to addresses or to names that the system looks up.
+    var isPlain: Bool {
+        if case .service = self.target { return false }
+        return self.transport.proxy == nil && self.transport.tls == nil && self.transport.webSocket == nil
+    }
+
+    /// The kind of the clients' sockets of a run of these groups: they share their event loops.
+    static func sockets(of groups: [LoadOptions]) -> SocketKind {
+        groups.first?.sockets ?? (SocketLoop.isAvailable && groups.allSatisfy(\.isPlain) ? .socket : .nio)
+    }
+
     fileprivate func tlsSettings(trusting authority: String?) throws(TLSSettingsError) -> TLSSettings? {
         guard let tls = self.transport.tls else { return nil }
         var settings = TLSSettings()

@@ -281,6 +281,10 @@ enum Shards {
                 }
                 shard.work = load.makeWork(on: shard, connector: connectors(context))
                 let handle = ShardHandle(shard)
+                if let loop = loop as? SocketLoop {
+                    loop.adopt(context)
+                    return loop.makeSucceededFuture(handle)
+                }
                 return hasSockets ? Doorbell.install(on: context).map { handle } : loop.makeSucceededFuture(handle)
             }.flatMap { $0 }.get()
             if let handle { handles.append(handle) }

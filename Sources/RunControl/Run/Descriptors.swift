@@ -6,9 +6,11 @@ package enum Descriptors {
     /// Descriptors of Swift's task threads: epoll and eventfd for events, one timerfd as watchdog and one for sleeping
     /// tasks.
     static let scheduler = 4
-    /// An event loop: epoll, eventfd and timerfd of NIO's, and the two ends of the doorbell's pipe.
+    /// An event loop of NIO's: epoll, eventfd and timerfd, and the two ends of the doorbell's pipe.
     static let perLoop = 3 + Self.perDoorbell
     static let perDoorbell = 2
+    /// A loop of sockets: epoll and eventfd.
+    static let perSocketLoop = 2
     /// The result directory: its lock, the timeline, the histogram log.
     static let results = 3
     /// A file that is open briefly while all clients are connected.
@@ -52,14 +54,13 @@ package enum Descriptors {
     package static let inherited = ProcessFacts.read().openDescriptors ?? 3
 
     /// The number of descriptors of a run, apart from one per client and those of the protocol.
-    package static func beside(_ options: LoadOptions, threads: Int) -> Int {
-        self.inherited + self.scheduler + self.results + self.passing + self.perLoop * threads
-            + self.own(options, threads: threads)
-    }
-
-    /// Descriptors that another group of the run adds: its doorbells, and those not used by clients.
-    static func added(_ options: LoadOptions, threads: Int) -> Int {
-        self.perDoorbell * threads + self.own(options, threads: threads)
+    package static func beside(_ groups: [LoadOptions], threads: Int) -> Int {
+        // Each group has a doorbell of its own on each loop.
+        let loop =
+            LoadOptions.sockets(of: groups) == .socket
+            ? self.perSocketLoop : self.perLoop + self.perDoorbell * (groups.count - 1)
+        return self.inherited + self.scheduler + self.results + self.passing + loop * threads
+            + groups.reduce(0) { $0 + self.own($1, threads: threads) }
     }
 
     private static func own(_ options: LoadOptions, threads: Int) -> Int {

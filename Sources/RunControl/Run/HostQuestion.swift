@@ -97,10 +97,8 @@ package struct HostQuestion {
     }
 
     private var descriptors: Int {
-        let own = self.groups.reduce(0) { $0 + $1.descriptors }
-        return self.groups.dropFirst().reduce(Descriptors.beside(self.groups[0].options, threads: self.threads) + own) {
-            $0 + Descriptors.added($1.options, threads: self.threads)
-        }
+        Descriptors.beside(self.groups.map(\.options), threads: self.threads)
+            + self.groups.reduce(0) { $0 + $1.descriptors }
     }
 
     private func words(_ groups: [any RunGroup]) -> String {

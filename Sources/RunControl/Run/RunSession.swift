@@ -10,6 +10,7 @@ import NIOPosix
 import Report
 import RunResult
 import Scenario
+import Transport
 import Workloads
 
 /// One run, from its options to its files and its exit status.
@@ -79,6 +80,9 @@ package struct RunSession {
                 throw error.of(group: group.name)
             }
         }
+        if self.sockets == .socket, !SocketLoop.isAvailable || !self.groups.allSatisfy(\.options.isPlain) {
+            throw RunRefusal("--transport socket is for plain TCP on Linux 5.11 or later; leave it out, or take nio")
+        }
         let known = MetricCatalog.joined(self.groups.map { GroupCatalog($0.name, $0.facts.load.known) })
         if let problem = self.thresholds.lazy.compactMap({ $0.problem(in: known) }).first {
             throw RunRefusal("--\(problem)")
@@ -141,7 +145,7 @@ package struct RunSession {
         )
         let terminal = self.screen.followTerminal()
         defer { terminal?.cancel() }
-        let (loops, endLoops) = self.world.makeLoops(self.threads)
+        let (loops, sockets, endLoops) = self.world.makeLoops(self.threads, self.sockets)
         let events = AsyncStream<RunEvent>.makeStream()
         let isRegularEnd = self.groups.contains { $0.options.endsBySignal }
         let signals = SignalRoute(isRegularEnd: isRegularEnd)
@@ -194,6 +198,7 @@ package struct RunSession {
         )
         var begun = record
         begun.servers = servers.isEmpty ? nil : servers
+        begun.generator.transport = sockets
         if start != nil { begun.startedAt = WallClock.rfc3339(Int64(outcome.began.uptimeNanoseconds) + clockOffset) }
         let measured = begun.measured(samples)
         let delivery = self.run.delivery(samples)
@@ -242,11 +247,14 @@ package struct RunSession {
             )
     }
 
+    private var sockets: SocketKind { LoadOptions.sockets(of: self.groups.map(\.options)) }
+
     private func firstRecord(startedAt: Int64) -> RunRecord {
         let facts = self.groups.map(\.facts)
         let plan = self.plan.record(self.seed)
         var generator = GeneratorRecord()
         generator.eventLoops = self.threads
+        generator.transport = self.sockets
         var record = RunRecord(
             command: self.options.redactedCommand,
             tool: Version.tool,

@@ -1,14 +1,17 @@
 import CPosix
 package import LoadEngine
 package import LoopContext
+package import Measurement
 package import NIOCore
 import NIOPosix
 package import Transport
 
 /// Where a run takes place: on the threads and sockets of this host, or where a test lets time pass by itself.
 package struct RunWorld: Sendable {
-    /// The event loops of a run, so many; the closure ends them.
-    package var makeLoops: @Sendable (_ count: Int) -> (loops: [any EventLoop], end: @Sendable () async -> Void)
+    package typealias Loops = (loops: [any EventLoop], sockets: SocketKind, end: @Sendable () async -> Void)
+
+    /// The event loops of a run, so many, for sockets of this kind if the system has them; the closure ends them.
+    package var makeLoops: @Sendable (_ count: Int, _ sockets: SocketKind) -> Loops
     /// The clock of the run's seconds and waits; the loops have the same.
     package var clock: any RunClock
     /// Makes what connects the clients of a loop, on the loop; `nil`: sockets.
@@ -32,7 +35,7 @@ package struct RunWorld: Sendable {
     package init(
         clock: any RunClock,
         connector: (@Sendable (LoopContext) -> any ClientConnector)?,
-        makeLoops: @escaping @Sendable (_ count: Int) -> (loops: [any EventLoop], end: @Sendable () async -> Void)
+        makeLoops: @escaping @Sendable (_ count: Int, _ sockets: SocketKind) -> Loops
     ) {
         self.clock = clock
         self.connector = connector
@@ -40,9 +43,19 @@ package struct RunWorld: Sendable {
     }
 
     /// Threads, sockets and the clock of this host.
-    package static let host = RunWorld(clock: SystemRunClock(), connector: nil) { count in
+    package static let host = RunWorld(clock: SystemRunClock(), connector: nil) { count, sockets in
+        if sockets == .socket, let loops = Self.socketLoops(count) { return loops }
         let threads = MultiThreadedEventLoopGroup(numberOfThreads: count)
-        return (Array(threads.makeIterator()), { try? await threads.shutdownGracefully() })
+        return (Array(threads.makeIterator()), .nio, { try? await threads.shutdownGracefully() })
+    }
+
+    private static func socketLoops(_ count: Int) -> Loops? {
+        let loops = (1...count).compactMap { _ in SocketLoop() }
+        guard loops.count == count else {
+            for loop in loops { loop.shutdownGracefully { _ in } }
+            return nil
+        }
+        return (loops, .socket, { for loop in loops { try? await loop.shutdownGracefully() } })
     }
 
     /// Those of this host, in a program that is not `clamor`.

@@ -264,21 +264,6 @@ package struct OptionTable: Sendable {
         )
     let retain = OptionEntry("-r --retain", key: "*.retain", .toggle, of: .publishing)
         .help("Retain messages.").into(\MQTTOptions.retain, plan: .key("retain", hashed: "*.retain", always: true))
-    let topicsPayload = OptionEntry(
-        "--topics-payload",
-        key: "publish.topics_payload",
-        .text("file"),
-        of: .publishing
-    )
-    .help("JSON of emqtt_bench: topics that each client publishes at intervals; one without a payload has that of -s.")
-    .part(of: .publisher)
-    .excluding(\.topic, "names the topics; leave \(\.topic) out")
-    .excluding(\.qos, "has the QoS of each topic; leave \(\.qos) out")
-    .excluding(\.retain, "says of each topic whether it is retained; leave \(\.retain) out")
-    .excluding(\.rate, "has the interval of each topic; leave \(\.rate) out")
-    .excluding(\.messageInterval, "has the interval of each topic; leave \(\.messageInterval) out")
-    .excluding(\.topicAlias, "has several topics, and one alias stands for one; leave \(\.topicAlias) out")
-
     let pacingTitle = OptionTitle("Pace")
     package let rate = OptionEntry("--rate", key: "*.rate", .rate, of: .paced.union([.doctor]))
         .help(
@@ -353,6 +338,10 @@ package struct OptionTable: Sendable {
             plan: .none("it says how much of the host the generator uses; `generator` in run.json has it")
         )
         .scope(.process)
+    package let sockets = OptionEntry("--transport", .choice("kind"), of: .clients)
+        .help("The clients' sockets: socket, for plain TCP on Linux 5.11 or later, or nio, for all else too.")
+        .usual("socket where it can be")
+        .into(\LoadOptions.sockets, plan: .none("it changes no load; `generator` in run.json has it")).scope(.run)
     let readSize = OptionEntry("--read-size", .number(1...65_536), of: .clients)
         .help("Bytes of one read at most, 1 to 65536.")
         .into(\LoadOptions.readSize, plan: .key("read_size", always: true)).scope(.run)
@@ -800,9 +789,6 @@ package struct OptionTable: Sendable {
         .help("Bytes of one read of a socket at most, 1 to 65536.").into(\DecodeOptions.readSize)
     let sink = OptionEntry("--sink", .choice("sink"), of: [.decode])
         .help("view looks at the packets as the clients do, copy copies each payload.").into(\DecodeOptions.sink)
-    let isAllocationPass = OptionEntry("--allocation-pass", .flag, of: [.decode])
-        .help("Started by another decode, with jemalloc, to count allocations.").into(\DecodeOptions.isAllocationPass)
-        .hidden
 
     let capacityTitle = OptionTitle("Search")
     package let objectives = OptionEntry("--slo", .repeated("sentence"), of: [.capacity])

@@ -72,7 +72,6 @@ extension GivenOptions {
         if options.ledger == .property, options.payload.draft().hasLedger {
             self.refuse(\.ledger, "the message has %{ledger} already; leave one of the two out")
         }
-        self.readTopics(into: &options)
         if let given = options.inflight, given > MQTTOptions.largestBatch, options.highestQoS == 0 {
             self.refuse(\.inflight, "at QoS 0 it is messages per write, \(MQTTOptions.largestBatch) at most")
         }
@@ -202,6 +201,21 @@ extension GivenOptions {
         )
     }
 
+    /// Checks messages to single clients, whose topics follow from the receivers.
+    mutating func checkPeers(_ options: MQTTOptions) {
+        guard options.p2p != nil else { return }
+        if self.isGiven(\.topic) {
+            self.refuse(\.topic, "messages to single clients have the topic of each; leave topic or p2p out")
+        }
+        // SPEC A14: the service lowers QoS 2, and what was asked for would not be measured.
+        if options.qualities.contains(2) {
+            self.refuse(\.qos, "messages to single clients have no QoS 2; use 0 or 1")
+        }
+        if options.topicAlias != nil {
+            self.refuse(\.topicAlias, "needs a topic that stays the same, which p2p has not; leave one of the two out")
+        }
+    }
+
     /// Checks the options of requests, and the topic of their answers (MQTT 5.0 §4.10).
     mutating func checkRequests(_ options: inout MQTTOptions) {
         guard options.topology == .request else { return }
@@ -211,7 +225,7 @@ extension GivenOptions {
         guard options.streams.isEmpty else {
             let words: OptionWords =
                 "requests are one stream, and these are \(options.streams.count); take another topology"
-            return self.refuse(first: \.topicsPayload, \.topology, because: words)
+            return self.refuse(\.topology, words)
         }
         if options.protocolLevel < 5 {
             self.refuse(

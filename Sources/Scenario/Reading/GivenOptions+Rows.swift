@@ -73,17 +73,16 @@ extension GivenOptions {
         for (index, subscription) in options.subscriptions.enumerated() {
             texts.append((OptionTable[\.filters], subscription.filter, index))
         }
-        let file = self.isGiven(\.topicsPayload) ? OptionTable[\.topicsPayload] : nil
         for (index, stream) in options.streams.enumerated() {
-            texts.append((file ?? OptionTable[\.topic], stream.topic, index))
+            texts.append((OptionTable[\.topic], stream.topic, index))
             texts.append((OptionTable[\.responseTopic], stream.responseTopic ?? "", index))
-            texts.append((file ?? OptionTable[\.message], stream.payload.text, index))
+            texts.append((OptionTable[\.message], stream.payload.text, index))
         }
         var isNamed = false
         let before = self.problems.count
         for (spec, text, index) in texts {
             for name in Template.names(in: text) {
-                let isMessage = spec.id == OptionTable[\.message].id || spec.id == file?.id
+                let isMessage = spec.id == OptionTable[\.message].id
                 if isMessage, !rows.columns.contains(name), Template.isVariable(name) { continue }
                 isNamed = true
                 if !rows.columns.contains(name) {

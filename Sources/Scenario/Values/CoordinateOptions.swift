@@ -16,11 +16,6 @@ package struct CoordinateOptions: Sendable {
     package var onLost = LostSegmentOption.abort
     /// The name that segments have to give too; empty if none is given.
     package var run = ""
-
-    package init(scenario: ScenarioOptions, segments: Int) {
-        self.scenario = scenario
-        self.segments = segments
-    }
 }
 
 package enum LostSegmentOption: String, Hashable, Sendable, CaseIterable {
@@ -70,9 +65,4 @@ package struct CoordinatorOptions: Hashable, Sendable {
     package var credentials: CoordinationCredentials?
     /// Nanoseconds.
     package var joinTimeout = Self.usualJoinTimeout
-
-    package init(place: CoordinatorPlace, isSecure: Bool) {
-        self.place = place
-        self.isSecure = isSecure
-    }
 }

@@ -36,8 +36,6 @@ package struct DecodeOptions: Hashable, Sendable, HasResults, OptionsRoot {
     package var duration: Int64 = 2_000_000_000
 
     package var results = ResultOptions()
-    /// Started by another decode, with jemalloc, to tell what is allocated.
-    package var isAllocationPass = false
 
     package init() {}
 
@@ -70,19 +68,5 @@ package struct DecodeOptions: Hashable, Sendable, HasResults, OptionsRoot {
             seed: seed
         )
         return DecodeStream(plan, atLeast: size)
-    }
-
-    /// The command line that measures the same again.
-    package func arguments(seed: UInt64) -> [String] {
-        var arguments = ["decode", "--protocol", self.protocolName, "--seed", "\(seed)"]
-        arguments += ["-s", self.sizes.map(String.init).joined(separator: ",")]
-        if !self.isXMPP {
-            arguments += ["-V", "\(self.protocolLevel)", "-t", self.topic]
-            arguments += ["-q", self.qualities.map { "\($0)" }.joined(separator: ",")]
-        }
-        arguments += ["--form", self.forms.map(\.rawValue).joined(separator: ",")]
-        arguments += ["--path", self.paths.map(\.rawValue).joined(separator: ",")]
-        arguments += ["--read-size", "\(self.readSize)", "--sink", self.sink.rawValue]
-        return self.isMix ? arguments + ["--mix"] : arguments
     }
 }

@@ -21,11 +21,6 @@ package struct LiveOptions: Hashable, Sendable, OptionsRoot {
         package var url: String
         /// With `*` and `?`; empty: all.
         package var patterns: [String] = []
-
-        package init(url: String, patterns: [String] = []) {
-            self.url = url
-            self.patterns = patterns
-        }
     }
 
     package var endpoint: Endpoint?

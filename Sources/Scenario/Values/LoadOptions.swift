@@ -1,4 +1,5 @@
 package import LoadEngine
+package import Measurement
 import NIOCore
 package import Transport
 package import Workloads
@@ -139,6 +140,8 @@ package struct LoadOptions: Hashable, Sendable, HasResults, OptionsRoot {
     // The generator and its results.
     /// Event loops; `nil`: ``defaultThreads(cores:loopback:)``.
     package var threads: Int?
+    /// `nil`: as the load allows.
+    package var sockets: SocketKind?
     /// Bytes of one read at most.
     package var readSize = 65_536
     package var seed: UInt64?

@@ -21,19 +21,9 @@ package struct StageOption: Hashable, Sendable {
     /// Overrides ``clients`` for single groups, in the order of their names.
     package var turnouts: [GroupTurnout] = []
 
-    package init(name: String, length: Int64) {
-        self.name = name
-        self.length = length
-    }
-
     package struct GroupTurnout: Hashable, Sendable {
         package var group: String
         package var clients: TurnoutOption
-
-        package init(group: String, clients: TurnoutOption) {
-            self.group = group
-            self.clients = clients
-        }
     }
 
     /// The stage as one of the groups has it.

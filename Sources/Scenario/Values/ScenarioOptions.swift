@@ -71,11 +71,6 @@ package struct ScenarioGroup: Sendable {
     package var name: String
     package var work: Work
 
-    package init(name: String, work: Work) {
-        self.name = name
-        self.work = work
-    }
-
     package var options: LoadOptions { self.work.options }
 
     /// Whether its messages are accounted for one by one.
@@ -112,6 +107,7 @@ package struct ScenarioGroup: Sendable {
             options.storms = (options.storms + storms).sorted { $0.at < $1.at }
         }
         options.threads = run.threads
+        options.sockets = run.sockets
         options.readSize = run.readSize
         options.seed = run.seed
         options.segment = run.segment

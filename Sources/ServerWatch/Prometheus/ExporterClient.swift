@@ -89,7 +89,8 @@ package final class ExporterClient {
         self.connector.connect(client: 0, deadline: deadline, handler: { handler }) { result in
             switch result {
             case .failure(let error): self.finish(.failure(.connect("\(error.reason)")), request)
-            case .success(let connected): self.connected(connected.channel, handler, request)
+            case .success(let connected):
+                if let channel = connected.channel { self.connected(channel, handler, request) }
             }
         }
     }

@@ -14,10 +14,10 @@ package protocol ClientConnector: AnyObject {
 
 /// The owner of a connector's connections; all calls are made on the event loop.
 package protocol ConnectObserver: AnyObject {
-    /// Creates the channel's one handler when the connection is up.
+    /// Creates the channel's one handler when the connection is up; a ``Wire`` where the loop is a ``SocketLoop``.
     func makeHandler(_ place: Int) -> any ChannelHandler
 
-    /// The connect is over, with the handler in the pipeline.
+    /// The connect is over: the handler is in the pipeline, or the wire reads its socket.
     ///
     /// Without layers this call comes before the handler's `channelActive`.
     ///
@@ -76,17 +76,16 @@ package struct ConnectPhases: Hashable, Sendable {
 }
 
 package struct ConnectedChannel {
-    package let channel: any Channel
+    /// `nil` for a socket of a ``SocketLoop``.
+    package let channel: (any Channel)?
     package let target: Target
     package internal(set) var phases: ConnectPhases
     /// No layer lies between the client's handler and the socket: the handler's bytes go unchanged over the wire.
     package let isBare: Bool
-    /// The channel's socket, if it is known; a lookup costs 2 µs.
-    package internal(set) var descriptor: CInt?
     /// The target is one of a domain's targets with direct TLS (TLS from the first byte).
     package internal(set) var isDirectTLS = false
 
-    package init(channel: any Channel, target: Target, phases: ConnectPhases, isBare: Bool = true) {
+    package init(channel: (any Channel)?, target: Target, phases: ConnectPhases, isBare: Bool = true) {
         self.channel = channel
         self.target = target
         self.phases = phases

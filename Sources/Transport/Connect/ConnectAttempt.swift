@@ -17,10 +17,8 @@ final class ConnectAttempt {
     /// The index of the current layer, once TCP is up.
     var layer = 0
     var channel: (any Channel)?
-    /// A socket that is connecting, and not a channel's yet.
-    var socket: (descriptor: CInt, address: SocketAddress)?
-    /// The socket of a channel that was made of one.
-    var descriptor: CInt?
+    /// The socket of a ``SocketLoop``.
+    var own: LoopSocket?
     var isBinding = false
     /// The attempts to a name's addresses, until one of them has a connection.
     var race: RacingSockets?

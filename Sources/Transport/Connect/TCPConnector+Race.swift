@@ -1,6 +1,5 @@
 import LoopContext
 import NIOCore
-import NIOPosix
 
 // Overlapping attempts to the addresses of one name (RFC 8305).
 //
@@ -68,17 +67,7 @@ extension TCPConnector {
     ) {
         let lane = sockets.open()
         let source = self.sources.address(forClient: self.route(attempt.client), to: address)
-        let bound = NIOLoopBound((self, lane), eventLoop: self.context.eventLoop)
-        ClientBootstrap(group: self.context.eventLoop)
-            // The wheel's timer is the effective one, but NIO requires a timeout too.
-            .connectTimeout(.hours(24))
-            .channelInitializer { channel in
-                let (connector, lane) = bound.value
-                lane.channel = channel
-                return connector.prepare(channel, source: source) { lane.isBinding = $0 }
-            }
-            .connect(to: address)
-            .assumeIsolated()
+        self.channel(to: address, from: source, made: { lane.channel = $0 }, isBinding: { lane.isBinding = $0 })
             .whenComplete { result in
                 guard !lane.isOver, attempt.race === sockets, !attempt.isDone else {
                     // A connection that was up already when another one was taken.

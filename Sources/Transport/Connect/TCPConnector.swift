@@ -23,12 +23,8 @@ package final class TCPConnector: ClientConnector {
     let resolver: any AddressResolver
     /// `nil` opens one socket at a time.
     private let racing: AddressRacing?
-    private lazy var prompt = PromptConnect(self.context)
-    /// A connect to loopback was not over at once.
-    ///
-    /// Polling would round the latency of such connects up to ``PromptConnect/patience``, so later ones wait for NIO's
-    /// event.
-    private var loopbackDelays = false
+    /// Connections are sockets of this loop, and no channels.
+    private let ownLoop: SocketLoop?
     private var owner: TimerOwner?
 
     /// Connects in progress, by slot; each slot keeps its timer.
@@ -54,6 +50,9 @@ package final class TCPConnector: ClientConnector {
         lookup: @escaping NameLookup = NameResolver.system
     ) {
         precondition(!targets.isEmpty, "a plan has a target")
+        let ownLoop = context.eventLoop as? SocketLoop
+        precondition(ownLoop == nil || layers.isEmpty && racing == nil, "a loop of sockets has plain TCP alone")
+        self.ownLoop = ownLoop
         self.context = context
         self.targets = targets
         self.literals = targets.map { try? SocketAddress(ipAddress: $0.host, port: $0.port) }
@@ -166,56 +165,70 @@ package final class TCPConnector: ClientConnector {
             return
         }
         let source = self.sources.address(forClient: self.route(attempt.client), to: address)
-        guard address.isIPv4Loopback, !self.loopbackDelays else {
-            return self.connect(attempt, to: address, from: source)
+        guard let loop = self.ownLoop else { return self.connect(attempt, to: address, from: source) }
+        do throws(ConnectError.Reason) {
+            self.connect(attempt, try SocketConnect.begin(to: address, from: source), to: address, on: loop)
+        } catch {
+            self.tryNext(attempt, afterFailed: error)
         }
-        let (state, descriptor) = PromptConnect.begin(to: address, from: source)
-        if case .unavailable = state { return self.connect(attempt, to: address, from: source) }
-        attempt.socket = (descriptor, address)
-        self.continuePrompt(attempt, state)
     }
 
-    /// Continues with a connect to loopback, whose socket is no channel yet.
-    private func continuePrompt(_ attempt: ConnectAttempt, _ state: PromptConnect.State) {
-        let timer = self.timers[Int(attempt.slot)]
-        guard let descriptor = attempt.socket?.descriptor else { return }
-        switch state {
-        case .connecting:
-            self.loopbackDelays = true
-            let soon = self.context.refresh() + PromptConnect.patience
-            self.context.timers.schedule(timer, at: min(soon, attempt.deadline))
-        case .connected:
-            // The timer may have been the next check's.
-            self.context.timers.schedule(timer, at: attempt.deadline)
-            attempt.socket = nil
-            guard let channel = self.prompt.open(descriptor) else { return self.fail(attempt, .cancelled) }
-            attempt.channel = channel
-            attempt.descriptor = descriptor
-            self.succeed(attempt, channel)
-            // The handlers hear the same as on a channel that NIO connects.
-            if channel.isActive { channel.pipeline.syncOperations.fireChannelActive() }
-        case .failed(let reason):
-            self.context.timers.schedule(timer, at: attempt.deadline)
-            attempt.socket = nil
-            if descriptor >= 0 { close(descriptor) }
-            self.tryNext(attempt, after: reason)
-        case .unavailable: break
+    /// Another address would need a descriptor too.
+    private func tryNext(_ attempt: ConnectAttempt, afterFailed reason: ConnectError.Reason) {
+        if reason == .descriptorsExhausted { attempt.addresses = [] }
+        self.tryNext(attempt, after: reason)
+    }
+
+    /// Continues with a connect that has begun; to loopback it is over as a rule.
+    private func connect(
+        _ attempt: ConnectAttempt,
+        _ descriptor: CInt,
+        to address: SocketAddress,
+        on loop: SocketLoop
+    ) {
+        let state = address.isIPv4Loopback ? SocketConnect.state(of: descriptor, to: address) : .connecting
+        if case .failed(let reason) = state {
+            close(descriptor)
+            return self.tryNext(attempt, after: reason)
         }
+        var connecting: (() -> Void)?
+        if case .connecting = state {
+            connecting = { [weak self] in
+                guard let self, !attempt.isDone, let socket = attempt.own else { return }
+                switch SocketConnect.state(of: socket.descriptor, to: address) {
+                case .connecting: break
+                case .connected: self.finish(attempt, socket)
+                case .failed(let reason):
+                    attempt.own.take()?.discard()
+                    self.tryNext(attempt, after: reason)
+                }
+            }
+        }
+        do throws(ConnectError.Reason) {
+            let socket = try LoopSocket.add(descriptor, to: loop, connecting: connecting)
+            attempt.own = socket
+            if case .connected = state { self.finish(attempt, socket) }
+        } catch {
+            self.fail(attempt, error)
+        }
+    }
+
+    /// The socket is connected, and no layer follows.
+    private func finish(_ attempt: ConnectAttempt, _ socket: LoopSocket) {
+        guard let wire = attempt.observer.makeHandler(attempt.place) as? Wire else {
+            preconditionFailure("a loop of sockets has wires alone")
+        }
+        attempt.phases.tcp = self.context.refresh() - attempt.connectBegun
+        attempt.own = nil
+        self.release(attempt)
+        socket.connect(wire)
+        let connected = ConnectedChannel(channel: nil, target: attempt.target, phases: attempt.phases)
+        attempt.observer.connectEnded(attempt.place, .success(connected), deadline: attempt.deadline)
     }
 
     private func connect(_ attempt: ConnectAttempt, to address: SocketAddress, from source: SocketAddress?) {
         attempt.isBinding = false
-        let bound = NIOLoopBound((self, attempt), eventLoop: self.context.eventLoop)
-        ClientBootstrap(group: self.context.eventLoop)
-            // The wheel's timer is the effective one, but NIO requires a timeout too.
-            .connectTimeout(.hours(24))
-            .channelInitializer { channel in
-                let (connector, attempt) = bound.value
-                attempt.channel = channel
-                return connector.prepare(channel, source: source) { attempt.isBinding = $0 }
-            }
-            .connect(to: address)
-            .assumeIsolated()
+        self.channel(to: address, from: source, made: { attempt.channel = $0 }, isBinding: { attempt.isBinding = $0 })
             .whenComplete { result in
                 guard !attempt.isDone else { return }
                 switch result {
@@ -223,15 +236,33 @@ package final class TCPConnector: ClientConnector {
                     self.succeed(attempt, channel)
                 case .failure(let error):
                     let reason = ConnectError.Reason(error, isBinding: attempt.isBinding)
-                    // Another address would need a descriptor too.
-                    if reason == .descriptorsExhausted { attempt.addresses = [] }
-                    self.tryNext(attempt, after: reason)
+                    self.tryNext(attempt, afterFailed: reason)
                 }
             }
     }
 
+    /// Connects a channel, which `made` gets before it connects.
+    func channel(
+        to address: SocketAddress,
+        from source: SocketAddress?,
+        made: @escaping (any Channel) -> Void,
+        isBinding: @escaping (Bool) -> Void
+    ) -> EventLoopFuture<any Channel>.Isolated {
+        let bound = NIOLoopBound((self, made, isBinding), eventLoop: self.context.eventLoop)
+        return ClientBootstrap(group: self.context.eventLoop)
+            // The wheel's timer is the effective one, but NIO requires a timeout too.
+            .connectTimeout(.hours(24))
+            .channelInitializer { channel in
+                let (connector, made, isBinding) = bound.value
+                made(channel)
+                return connector.prepare(channel, source: source, isBinding: isBinding)
+            }
+            .connect(to: address)
+            .assumeIsolated()
+    }
+
     /// Sets the options of a channel, and binds it to `source`.
-    func prepare(
+    private func prepare(
         _ channel: any Channel,
         source: SocketAddress?,
         isBinding: @escaping (Bool) -> Void
@@ -275,29 +306,27 @@ package final class TCPConnector: ClientConnector {
     }
 
     private func finish(_ attempt: ConnectAttempt, _ channel: any Channel) {
+        let handler = attempt.observer.makeHandler(attempt.place)
         do {
-            try channel.pipeline.syncOperations.addHandler(attempt.observer.makeHandler(attempt.place))
+            try channel.pipeline.syncOperations.addHandler(handler)
         } catch {
             // The peer has closed the channel in the meantime.
+            (handler as? Wire)?.abandon()
             self.fail(attempt, .reset)
             return
         }
         self.release(attempt)
-        var connected = ConnectedChannel(
+        let connected = ConnectedChannel(
             channel: channel,
             target: attempt.target,
             phases: attempt.phases,
             isBare: attempt.layers.allSatisfy { $0.phase == .proxy }
         )
-        connected.descriptor = attempt.descriptor
         attempt.observer.connectEnded(attempt.place, .success(connected), deadline: attempt.deadline)
     }
 
     private func expire(_ slot: Int32) {
         guard let attempt = self.attempts[Int(slot)] else { return }
-        if let (descriptor, address) = attempt.socket, self.context.now < attempt.deadline {
-            return self.continuePrompt(attempt, PromptConnect.state(of: descriptor, to: address))
-        }
         if let sockets = attempt.race, let racing = self.racing, self.context.now < attempt.deadline {
             return self.continueRace(attempt, sockets, racing)
         }
@@ -308,7 +337,7 @@ package final class TCPConnector: ClientConnector {
 
     func fail(_ attempt: ConnectAttempt, _ reason: ConnectError.Reason) {
         self.release(attempt)
-        if let socket = attempt.socket.take(), socket.descriptor >= 0 { close(socket.descriptor) }
+        attempt.own.take()?.discard()
         attempt.race.take()?.close()
         attempt.channel?.close(promise: nil)
         attempt.channel = nil

@@ -210,7 +210,7 @@ package final class ServiceConnector: ClientConnector {
         let isBracketed = domain.hasPrefix("[") && domain.hasSuffix("]")
         let host = isBracketed ? String(domain.dropFirst().dropLast()) : domain
         let port = kinds == .direct ? ServiceTargets.directPort : ServiceTargets.standardPort
-        return ServiceTarget(Target(host: host, port: port), isDirectTLS: kinds == .direct)
+        return ServiceTarget(target: Target(host: host, port: port), isDirectTLS: kinds == .direct)
     }
 
     // MARK: Targets

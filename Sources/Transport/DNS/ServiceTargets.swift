@@ -3,11 +3,6 @@ package struct ServiceTarget: Hashable, Sendable {
     package let target: Target
     /// TLS begins at once (XEP-0368), without STARTTLS.
     package let isDirectTLS: Bool
-
-    package init(_ target: Target, isDirectTLS: Bool) {
-        self.target = target
-        self.isDirectTLS = isDirectTLS
-    }
 }
 
 /// The DNS's answer for one service of a domain.
@@ -68,7 +63,7 @@ package enum ServiceTargets {
         if !candidates.isEmpty {
             return self.sorted(candidates, using: &generator).prefix(self.limit).map { candidate in
                 ServiceTarget(
-                    Target(host: candidate.record.target, port: Int(candidate.record.port)),
+                    target: Target(host: candidate.record.target, port: Int(candidate.record.port)),
                     isDirectTLS: candidate.isDirect
                 )
             }
@@ -78,9 +73,9 @@ package enum ServiceTargets {
             // No fallback, because the domain declares that it has no service (RFC 6120 §3.2.1).
             throw LookupFailure("\(domain) says in the DNS that it offers no XMPP to clients (an SRV target of \".\")")
         case (.notWanted, _):
-            return [ServiceTarget(Target(host: domain, port: self.directPort), isDirectTLS: true)]
+            return [ServiceTarget(target: Target(host: domain, port: self.directPort), isDirectTLS: true)]
         default:
-            return [ServiceTarget(Target(host: domain, port: self.standardPort), isDirectTLS: false)]
+            return [ServiceTarget(target: Target(host: domain, port: self.standardPort), isDirectTLS: false)]
         }
     }
 

@@ -26,7 +26,7 @@ extension ClientLife {
     package func makeHandler(_ place: Int) -> any ChannelHandler {
         let link = self.makeLink(place)
         self.clients[place].connection = link
-        return link
+        return link.makeHandler()
     }
 
     package func connectEnded(
@@ -38,7 +38,7 @@ extension ClientLife {
         switch result {
         case .success(let connected):
             self.meter.record(connected.phases, self.connectMetrics(place))
-            if connected.phases.tls != nil { self.countTLS(connected.channel) }
+            if let channel = connected.channel, connected.phases.tls != nil { self.countTLS(channel) }
             guard let link = self.clients[place].connection else { return }
             if self.clients[place].stage != .connecting { return link.abort() }
             self.clients[place].hasLink = true

@@ -3,6 +3,7 @@ package import LoadEngine
 import LoopContext
 import Measurement
 package import NIOCore
+import Transport
 
 // Due messages, from their batch to the kernel.
 extension ClientLife {

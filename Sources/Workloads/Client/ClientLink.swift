@@ -2,23 +2,18 @@ package import LoadEngine
 package import MQTT
 package import Measurement
 package import NIOCore
+package import Transport
 package import XMPP
 
 /// A client's connection to its server, as the client's life sees it.
 ///
-/// This is the only seam between a client and its socket. Only ``ClientConnector``, which makes the link, requires a
-/// NIO channel handler.
-package protocol ClientLink: ChannelHandler {
+/// This is the only seam between a client and its socket.
+package protocol ClientLink: WireUser {
     /// Whether the socket currently accepts a write.
     var isWritable: Bool { get }
 
     /// Adds messages to the next write. `write` gets memory of at least `bytes` bytes and returns how many it filled.
     func append(messages: Int, bytes: Int, _ write: (UnsafeMutableRawBufferPointer) -> Int)
-
-    /// Writes the added messages.
-    ///
-    /// - Returns: bytes that the kernel did not take.
-    func flush() -> Int
 
     /// Closes gracefully: the protocol's last packet or tag, then FIN.
     func finish()
@@ -37,9 +32,6 @@ extension MQTTConnection: ClientLink {
     package func append(messages: Int, bytes: Int, _ write: (UnsafeMutableRawBufferPointer) -> Int) {
         self.append(bytes, write)
     }
-
-    @discardableResult
-    package func flush() -> Int { self.flush(isLast: false) }
 
     package func finish() { self.finish(Disconnect()) }
 }

@@ -1,5 +1,4 @@
 import CPosix
-import Glibc
 package import Measurement
 
 /// The measurement of one round: a fixed amount of work, long enough to make clock reads negligible.
@@ -10,8 +9,6 @@ struct DecodeRound {
     /// Nanoseconds of CPU time of the thread, and of wall-clock time.
     var cpu: Int64
     var wall: Int64
-    /// Bytes allocated, if the allocator reports them.
-    var allocated: UInt64?
 }
 
 /// The measurements of a lane since the last call.
@@ -26,8 +23,6 @@ package struct DecodeInterval: Sendable {
     package var picoseconds = Histogram()
     /// The value of the last counted round.
     package var lastPicoseconds: Int64?
-    /// Allocations of the counted rounds, if the allocator reports them.
-    package var allocated: (bytes: UInt64, packets: UInt64)?
 }
 
 /// The recorder of one lane; confined to its thread.
@@ -59,10 +54,6 @@ final class DecodeMeter {
         let picoseconds = Int64((Double(round.cpu) * 1_000 / packets).rounded())
         self.interval.picoseconds.record(picoseconds)
         self.interval.lastPicoseconds = picoseconds
-        if let bytes = round.allocated {
-            let before = self.interval.allocated ?? (0, 0)
-            self.interval.allocated = (before.bytes + bytes, before.packets + round.packets)
-        }
     }
 
     /// Returns the measurements since the last call.
@@ -78,7 +69,6 @@ final class DecodeMeter {
 struct DecodeClock {
     let wall = clamor_monotonic_nanoseconds()
     let cpu = clamor_thread_cpu_nanoseconds()
-    let allocated = AllocationMeter.threadBytes
 
     func round(since start: DecodeClock, packets: UInt64, bytes: UInt64, reads: UInt64) -> DecodeRound {
         DecodeRound(
@@ -86,8 +76,7 @@ struct DecodeClock {
             bytes: bytes,
             reads: reads,
             cpu: self.cpu - start.cpu,
-            wall: self.wall - start.wall,
-            allocated: self.allocated.flatMap { now in start.allocated.map { now - $0 } }
+            wall: self.wall - start.wall
         )
     }
 }
@@ -119,7 +108,6 @@ package struct DecodeMetrics: Sendable {
     }
 
     package static let packetTime = MetricDefinition.decodePacketTime
-    package static let packetAllocation = MetricDefinition.decodePacketAllocatedBytes
 
     /// All metrics of a run with these lanes, for the check of thresholds.
     package static func known(_ lanes: [DecodeLane]) -> MetricCatalog {
@@ -127,31 +115,8 @@ package struct DecodeMetrics: Sendable {
         for lane in lanes {
             known.add(DecodeMetrics(lane).catalog)
             _ = known.gauge(self.packetTime, lane.labels, merge: .none)
-            _ = known.gauge(self.packetAllocation, lane.labels, merge: .none)
         }
         _ = known.gauge(.generatorMemory)
         return known
-    }
-}
-
-/// Bytes that the calling thread has allocated, as jemalloc counts them.
-///
-/// Freed bytes are not subtracted.
-///
-/// Only jemalloc has this count. The program does not link it, so it is looked up at run time.
-package enum AllocationMeter {
-    private typealias MallCtl =
-        @convention(c) (
-            UnsafePointer<CChar>?, UnsafeMutableRawPointer?, UnsafeMutablePointer<Int>?, UnsafeMutableRawPointer?, Int
-        ) -> CInt
-
-    private static let control: MallCtl? = dlsym(nil, "mallctl").map { unsafeBitCast($0, to: MallCtl.self) }
-
-    /// `nil` with any other allocator.
-    package static var threadBytes: UInt64? {
-        guard let control = self.control else { return nil }
-        var bytes: UInt64 = 0
-        var size = MemoryLayout<UInt64>.size
-        return control("thread.allocated", &bytes, &size, nil, 0) == 0 ? bytes : nil
     }
 }

@@ -53,10 +53,7 @@ package final class DecodeOverSocket {
     package var isOver: Bool { self.reader.ended == nil }
 
     /// Returns the measurements since the last call.
-    package func take() -> DecodeInterval {
-        self.reader.isDisturbed = true
-        return self.reader.meter.take()
-    }
+    package func take() -> DecodeInterval { self.reader.meter.take() }
 }
 
 /// The channel handler: it processes reads as ``MQTTConnection`` and ``XMPPConnection`` do, without a session.
@@ -79,8 +76,6 @@ private final class DecodeReader: ChannelInboundHandler {
     private var reads: UInt64 = 0
     /// Packets per round; 0 in the warm-up, which is one round and sets this number.
     private var roundSize: UInt64 = 0
-    /// A report was taken during the round, so its allocations are not the decoder's alone.
-    var isDisturbed = false
 
     init(_ context: LoopContext, _ machine: DecodeMachine, metrics: DecodeMetrics) {
         self.context = context
@@ -134,10 +129,8 @@ private final class DecodeReader: ChannelInboundHandler {
     private func endRound(measured: Bool) {
         let now = DecodeClock()
         guard let begin = self.begin else { return }
-        var round = now.round(since: begin, packets: self.packets, bytes: self.bytes, reads: self.reads)
-        if self.isDisturbed { round.allocated = nil }
+        let round = now.round(since: begin, packets: self.packets, bytes: self.bytes, reads: self.reads)
         self.meter.add(round, measured: measured)
-        self.isDisturbed = false
         self.packets = 0
         self.bytes = 0
         self.reads = 0

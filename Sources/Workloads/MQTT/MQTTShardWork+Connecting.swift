@@ -41,7 +41,7 @@ extension MQTTShardWork {
             now: now
         )
         guard let hash = self.load.scram else {
-            return connection.start(connect, deadline: deadline, isBare: isBare, descriptor: connected.descriptor)
+            return connection.start(connect, deadline: deadline, isBare: isBare)
         }
         do throws(SASLError) {
             let mechanism = try self.load.mechanism(hash, credentials, cache: self.keys)

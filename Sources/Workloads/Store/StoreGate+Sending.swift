@@ -4,6 +4,7 @@ import MQTT
 import MQTTCodec
 import Measurement
 import NIOCore
+import Transport
 
 // Messages that are stored and may be sent.
 extension StoreGate {
@@ -91,9 +92,9 @@ extension StoreGate {
                     work.sessions[place].beginWrite(id.rawValue, sequence: sequence, now: now)
                 else { break }
                 let payload = publish.payload.readableBytes
-                let before = self.context.scratch.pointee.readableBytes
+                let before = connection.wire.unwritten
                 if self.append(place, sequence, publish, to: connection) {
-                    let size = self.context.scratch.pointee.readableBytes - before
+                    let size = connection.wire.unwritten - before
                     bytes += size
                     work.slab.unsentSizes.add(size)
                     if let due = self.clients[place].flows.flows[sequence]?.due { self.dues.append(due) }

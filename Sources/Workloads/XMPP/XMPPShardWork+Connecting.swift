@@ -45,7 +45,7 @@ extension XMPPShardWork {
     package func needsTLS(
         _ place: Int,
         channel: any Channel,
-        before connection: XMPPConnection,
+        before wire: Wire,
         done: @escaping (Result<Void, ConnectError.Reason>) -> Void
     ) {
         guard let tls = self.tls else { return done(.failure(.tls(.handshake("this run has no TLS settings")))) }
@@ -54,7 +54,7 @@ extension XMPPShardWork {
             channel,
             client: self.number(place),
             target: self.identity,
-            position: .before(connection)
+            position: .before(wire)
         ) { [unowned self] result in
             let isLost = self.clients[place].own.tls == .lost
             self.clients[place].own.tls = .none

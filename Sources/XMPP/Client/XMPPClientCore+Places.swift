@@ -105,11 +105,11 @@ extension XMPPClientCore: XMPPConnectionObserver {
     func needsTLS(
         _ client: Int,
         channel: any Channel,
-        before connection: XMPPConnection,
+        before wire: Wire,
         done: @escaping (Result<Void, ConnectError.Reason>) -> Void
     ) {
         guard let tls = self.tls else { return done(.failure(.cancelled)) }
-        tls.begin(channel, client: client, target: self.target, position: .before(connection), done: done)
+        tls.begin(channel, client: client, target: self.target, position: .before(wire), done: done)
     }
 
     func ready(_ client: Int, jid: JID, _ readiness: XMPPReadiness, now: NIODeadline) {

@@ -134,7 +134,7 @@ final class XMPPClientCore: LoopTenant {
             memory: self.home.memory
         )
         connection.plugIn(self.handlers.map(\.handler))
-        try channel.pipeline.syncOperations.addHandler(connection)
+        try connection.attach(to: channel)
         self.connection = connection
         // The listener's channels have no handler in between, but their buffers are NIO's own.
         connection.start(
@@ -181,11 +181,11 @@ final class XMPPClientCore: LoopTenant {
                     connection.plugIn(self.handlers.map(\.handler))
                     self.connection = connection
                 }
-                return connection
+                return connection.makeHandler()
             },
             done: { result in
                 guard epoch == self.epoch else {
-                    if case .success(let connected) = result { connected.channel.close(promise: nil) }
+                    if case .success(let connected) = result { connected.channel?.close(promise: nil) }
                     return
                 }
                 if host != nil, mayFallBack, case .failure = result {

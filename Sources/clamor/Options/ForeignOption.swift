@@ -30,6 +30,7 @@ package struct ForeignOption: Sendable {
             "--lowmem --force-major-gc-interval --log_to --dist --load-qst --signature-algs --keyex-algs",
             "without a counterpart; leave it out"
         ),
+        of("emqtt_bench", "--topics-payload", "several topics are a list in publish: of a scenario file"),
         of("emqtt_bench", "--quic", "MQTT over QUIC is not supported; leave it out"),
         of("emqtt_bench and MQTTX", "-l", "low memory has no counterpart, and the protocol is --ws, -S or both"),
         of("emqtt_bench", "--ssl-version", "the version of TLS is --tls-version"),

@@ -246,7 +246,7 @@ struct CalibrateSession {
             deliveries: load.deliveries,
             limits: limits,
             threads: threads,
-            descriptorsBeside: Descriptors.beside(load.common, threads: threads)
+            descriptorsBeside: Descriptors.beside([load.common], threads: threads)
         ).largest?.clients
     }
 

@@ -146,7 +146,7 @@ extension CapacityRecord.Answer {
 }
 
 extension CapacityRecord {
-    /// Adds the knee and the scaling law, from the steps that measured the server.
+    /// Adds the knee, from the steps that measured the server.
     fileprivate mutating func addCurve() {
         let measured = self.steps.filter { ["held", "broken"].contains($0.verdict) }
         func power(_ step: Step) -> Double? {
@@ -155,20 +155,5 @@ extension CapacityRecord {
         }
         let best = measured.filter { power($0) != nil }.max { (power($0) ?? 0) < (power($1) ?? 0) }
         self.knee = best?.load
-        let points = measured.compactMap { step -> UniversalScalability.Point? in
-            guard let concurrency = step.concurrency, let throughput = step.throughput else { return nil }
-            return UniversalScalability.Point(concurrency: concurrency, throughput: throughput)
-        }
-        guard let fit = UniversalScalability(fitting: points) else { return }
-        var law = Law(
-            rateOfOne: fit.rateOfOne,
-            contention: fit.contention,
-            coherency: fit.coherency,
-            residuals: fit.residuals,
-            deviation: fit.deviation
-        )
-        law.peakConcurrency = fit.peak?.concurrency
-        law.peakThroughput = fit.peak?.throughput
-        self.law = law
     }
 }

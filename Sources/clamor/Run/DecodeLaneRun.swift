@@ -132,10 +132,6 @@ struct DecodeLaneResult {
     private var accumulator: RunAccumulator
     private var picoseconds = Histogram()
     private var last: Int64?
-    /// Allocations in measured rounds, if the allocator counts them.
-    private var allocated: (bytes: UInt64, packets: UInt64)?
-    /// Bytes per packet measured by a process with another allocator.
-    var allocatedElsewhere: Double?
     /// Nanoseconds of the measured rounds.
     private(set) var measured: Int64 = 0
     /// Seconds from the start of the run to the first measured round.
@@ -158,10 +154,6 @@ struct DecodeLaneResult {
         self.measured += interval.measured
         self.picoseconds.merge(interval.picoseconds)
         self.last = interval.lastPicoseconds ?? self.last
-        if let more = interval.allocated {
-            let before = self.allocated ?? (0, 0)
-            self.allocated = (before.bytes + more.bytes, before.packets + more.packets)
-        }
         var row = self.accumulator.add(
             second: Int(began),
             phase: phase,
@@ -172,12 +164,6 @@ struct DecodeLaneResult {
             row.metrics.append(self.packetTime(GaugeReading(value: Self.seconds(Double(median)))))
         }
         return row
-    }
-
-    /// Bytes allocated per packet, if known.
-    var allocation: Double? {
-        self.allocated.flatMap { $0.packets > 0 ? Double($0.bytes) / Double($0.packets) : nil }
-            ?? self.allocatedElsewhere
     }
 
     /// CPU time of the thread as a share of the measured time.
@@ -199,15 +185,6 @@ struct DecodeLaneResult {
                 max: Self.seconds(Double(max))
             )
             metrics.append(self.packetTime(reading))
-        }
-        if let bytes = self.allocation {
-            metrics.append(
-                Metric(
-                    DecodeMetrics.packetAllocation,
-                    labels: self.lane.labels,
-                    reading: .gauge(GaugeReading(value: bytes, min: bytes, mean: bytes, median: bytes, max: bytes))
-                )
-            )
         }
         return metrics
     }

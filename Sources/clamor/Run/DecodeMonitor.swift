@@ -64,16 +64,6 @@ actor DecodeMonitor {
         }
     }
 
-    /// Whether the allocations of any lane are unknown.
-    var hasUnknownAllocations: Bool { self.results.contains { $0.allocation == nil } }
-
-    /// Bytes per packet by the name of the lane, from a process with another allocator.
-    func add(allocations: [String: Double]) {
-        for index in self.results.indices {
-            self.results[index].allocatedElsewhere = allocations[self.results[index].lane.name]
-        }
-    }
-
     private var metrics: [Metric] {
         var metrics = self.results.flatMap(\.metrics)
         if let memory = self.memory.reading { metrics.append(Metric(.generatorMemory, reading: .gauge(memory))) }

@@ -30,7 +30,7 @@ struct DoctorSession {
             deliveries: load.deliveries,
             limits: limits,
             threads: threads,
-            descriptorsBeside: Descriptors.beside(load.common, threads: threads)
+            descriptorsBeside: Descriptors.beside([load.common], threads: threads)
         )
         let plan = load.common.plan(targets: 1, seed: 0)
         fit.split = { SegmentOptions().split(plan, of: $0) { _ in true } }

@@ -3,6 +3,7 @@ import MQTT
 import MQTTCodec
 import NIOCore
 import NIOEmbedded
+import Transport
 
 /// One input: a session over its connections.
 final class SessionLife {
@@ -76,7 +77,7 @@ final class SessionLife {
             observer: self.observer
         )
         do {
-            try channel.pipeline.syncOperations.addHandler(connection)
+            try channel.pipeline.syncOperations.addHandler(connection.makeHandler())
             channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
         } catch {
             throw Finding("no channel: \(error)")

@@ -2,6 +2,7 @@ import LoopContext
 import NIOCore
 import NIOEmbedded
 import SASL
+import Transport
 import XMPP
 
 /// One input: a client over its connections.
@@ -109,7 +110,7 @@ final class StreamLife {
             ])
         }
         do {
-            try channel.pipeline.syncOperations.addHandler(connection)
+            try channel.pipeline.syncOperations.addHandler(connection.makeHandler())
             channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
         } catch {
             throw Finding("no channel: \(error)")

@@ -67,7 +67,7 @@ final class StreamObserver: XMPPConnectionObserver {
     func needsTLS(
         _ client: Int,
         channel: any Channel,
-        before connection: XMPPConnection,
+        before wire: Wire,
         done: @escaping (Result<Void, ConnectError.Reason>) -> Void
     ) {
         if self.hasEnded || self.tls != nil { self.complain("TLS is asked for behind the end, or twice") }

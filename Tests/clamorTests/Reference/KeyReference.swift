@@ -33,7 +33,7 @@ enum KeyReference {
         (
             "publish",
             "Messages that the clients publish, and their pace. A list has several streams, each with a pace and one QoS; "
-                + "the keys 'window', 'limit', 'wait', 'ack_timeout', 'topic_alias', 'topics_payload' and 'think' are not in it."
+                + "the keys 'window', 'limit', 'wait', 'ack_timeout', 'topic_alias' and 'think' are not in it."
         ),
         (
             "subscribe",

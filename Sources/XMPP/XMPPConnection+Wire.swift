@@ -1,54 +1,30 @@
 import LoopContext
-package import NIOCore
+import NIOCore
 import SASL
-import Transport
+package import Transport
 import XMPPCodec
 
-#if canImport(Glibc)
-import Glibc
-#endif
-
-// Events of the channel.
-extension XMPPConnection: ChannelInboundHandler {
-    package typealias InboundIn = ByteBuffer
-    package typealias OutboundOut = ByteBuffer
-
-    package func handlerAdded(context: ChannelHandlerContext) {
-        self.context = context
-        self.channel = context.channel
-    }
-
-    package func handlerRemoved(context: ChannelHandlerContext) {
-        // The owner lets go of a connection when it ends, so none goes without an end.
-        self.channelEnded(.lost)
-        self.context = nil
-        self.channel = nil
-        self.socket.close()
-    }
-
-    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        let buffer = self.unwrapInboundIn(data)
+// Events of the wire.
+extension XMPPConnection: WireUser {
+    package func received(_ bytes: UnsafeRawBufferPointer) {
         // A failing write reads the socket to its end at once: after the connection's end, or during the read that ends
         // it.
-        guard self.end == nil, !self.isDecoding else { return self.loop.receive.give(back: buffer) }
+        guard self.end == nil, !self.isDecoding else { return }
         let now = self.loop.refresh()
         self.isReading = true
-        self.stream.pointee.noteReceived(buffer.readableBytes, now: now)
+        self.stream.pointee.noteReceived(bytes.count, now: now)
         self.isDecoding = true
         var isInjected = false
-        let failure = buffer.withUnsafeReadableBytes { bytes -> XMPPReadError? in
-            self.observer.read(self.client, bytes, atBoundary: self.reader.pointee.isBetweenElements)
-            do throws(XMPPReadError) {
-                isInjected = try self.read(bytes, now: now)
-                // RFC 7395 §3.3.3: each message is read whole, and holds one element whole.
-                if self.isWebSocket, self.end == nil { try self.reader.pointee.endMessage() }
-                return nil
-            } catch {
-                return error
-            }
+        var failure: XMPPReadError?
+        self.observer.read(self.client, bytes, atBoundary: self.reader.pointee.isBetweenElements)
+        do throws(XMPPReadError) {
+            isInjected = try self.read(bytes, now: now)
+            // RFC 7395 §3.3.3: each message is read whole, and holds one element whole.
+            if self.isWebSocket, self.end == nil { try self.reader.pointee.endMessage() }
+        } catch {
+            failure = error
         }
         self.isDecoding = false
-        self.loop.receive.give(back: buffer)
         if let failure, self.end == nil {
             self.run(self.stream.pointee.malformed(failure, into: &self.out.pointee), now: now)
         } else if isInjected, self.end == nil {
@@ -60,7 +36,7 @@ extension XMPPConnection: ChannelInboundHandler {
             if self.end == nil { if self.finishesAfterRead { self.finish() } else { self.beginTLS() } }
         } else if self.end == nil {
             self.observer.readEnded(self.client, now: now)
-            let hasAnswered = self.hasUnwritten
+            let hasAnswered = self.wire.hasUnwritten
             if self.flush() > Self.maximumUnsent, hasAnswered, self.end == nil {
                 self.close(.violation(.resourceConstraint, "it sends, and does not read the answers"))
             }
@@ -94,13 +70,14 @@ extension XMPPConnection: ChannelInboundHandler {
 
     /// `<proceed/>` has come.
     private func beginTLS() {
-        guard let channel = self.channel else { return }
+        guard let channel = self.wire.channel else { return }
         self.isSecuring = true
-        self.observer.needsTLS(self.client, channel: channel, before: self) { result in
+        self.wire.passesLayers = true
+        self.observer.needsTLS(self.client, channel: channel, before: self.wire) { result in
             self.isSecuring = false
             guard self.end == nil else { return }
             switch result {
-            case .success where self.channel == nil: self.close(self.extras?.gone ?? .lost)
+            case .success where self.wire.channel == nil: self.close(self.extras?.gone ?? .lost)
             case .success: self.tlsReady()
             case .failure(.tls(let failure)): self.close(.insecure(failure))
             case .failure(let reason): self.close(.notConnected(reason))
@@ -108,19 +85,19 @@ extension XMPPConnection: ChannelInboundHandler {
         }
     }
 
-    /// The channel can no longer be used.
+    /// The wire can no longer be used.
     ///
     /// During a TLS handshake the TLS layer knows the cause better and reports it.
     ///
     /// If the TLS layer reports nothing, the deadline passes and reports this end.
-    private func channelEnded(_ end: XMPPConnectionEnd) {
+    private func wireEnded(_ end: XMPPConnectionEnd) {
         guard self.isSecuring else { return self.close(end) }
         let extras = self.needsExtras
         extras.gone = extras.gone ?? end
     }
 
     private func tlsReady() {
-        self.isBare = false
+        self.wire.isBare = false
         self.reader.pointee.restart()
         self.stream.pointee.tlsReady(now: self.loop.refresh(), into: &self.out.pointee)
         self.offerChannelBindings()
@@ -129,37 +106,32 @@ extension XMPPConnection: ChannelInboundHandler {
 
     /// The stream asks when it comes to a login that could use them.
     func offerChannelBindings() {
-        guard let channel = self.channel else { return }
+        guard let channel = self.wire.channel else { return }
         self.stream.pointee.setChannelBindings {
             TLSServerEndPoint.data(of: channel).map { [SASLChannelBinding(.tlsServerEndPoint, $0)] } ?? []
         }
     }
 
-    package func channelWritabilityChanged(context: ChannelHandlerContext) {
-        // Every write makes the channel unwritable and, once the kernel took all, writable again: news only later.
-        guard self.isBlocked, !self.isFlushing, self.end == nil, self.channel?.isWritable ?? false else { return }
-        self.countTaken()
+    package func took(_ bytes: Int) { self.observer.wrote(self.client, bytes: bytes) }
+
+    package func becameWritable() {
+        guard self.end == nil else { return }
+        self.settleReceipts()
         // A full stream waits for the server's acknowledgement.
-        guard !self.stream.pointee.isFull else { return }
-        self.isBlocked = false
+        guard !self.stream.pointee.isFull else {
+            self.awaitsRoom = true
+            return
+        }
+        self.awaitsRoom = false
         self.observer.writable(self.client, now: self.loop.refresh())
     }
 
-    package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        guard case .inputClosed? = event as? ChannelEvent else { return }
-        self.channelEnded(self.socket.wasReset ? .failed(ECONNRESET) : .lost)
-    }
-
-    package func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        switch ChannelFailure(error, isBare: self.isBare) {
-        case .finished: self.channelEnded(.lost)
-        case .webSocket(let violation): self.channelEnded(.webSocket(violation.description))
-        case .insecure(let failure): self.channelEnded(.insecure(failure))
-        case .system(let number): self.channelEnded(.failed(number))
+    package func ended(_ end: WireEnd) {
+        switch end {
+        case .finished, .gone: self.wireEnded(.lost)
+        case .webSocket(let violation): self.wireEnded(.webSocket(violation.description))
+        case .insecure(let failure): self.wireEnded(.insecure(failure))
+        case .failed(let number): self.wireEnded(.failed(number))
         }
-    }
-
-    package func channelInactive(context: ChannelHandlerContext) {
-        self.channelEnded(self.socket.wasReset ? .failed(ECONNRESET) : .lost)
     }
 }

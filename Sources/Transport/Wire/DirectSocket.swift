@@ -1,3 +1,4 @@
+import CPosix
 package import NIOCore
 
 #if canImport(Glibc)
@@ -8,8 +9,6 @@ import Glibc
 ///
 /// Only on the channel's event loop, with no layer between the writer and the socket.
 package struct DirectSocket {
-    private static let more = CInt(MSG_MORE)
-
     /// `nil` until it is looked up, which costs 2 µs; -1 for a channel without one.
     private var descriptor: CInt?
     /// Bytes were written to the channel, which may still have some of them.
@@ -19,28 +18,14 @@ package struct DirectSocket {
     /// The kernel reports the reset once: a later read finds only the end of the stream.
     package private(set) var wasReset = false
 
-    /// `descriptor`: the channel's socket, if it is known.
-    package init(_ descriptor: CInt? = nil) { self.descriptor = descriptor }
-
-    /// Whether a write needs no lookup of the socket.
-    package var isKnown: Bool { self.descriptor != nil }
-
-    /// With `isLast` the FIN must follow at once: the kernel holds the bytes back and sends both in one segment.
-    ///
-    /// - Returns: the number of bytes that the kernel has taken and that are removed from `bytes`. The channel must
-    ///   write the rest. Bytes remain if there is no room, if the connection is broken, or if they would overtake
-    ///   others.
-    package mutating func write(_ bytes: inout ByteBuffer, past channel: any Channel, isLast: Bool = false) -> Int {
-        let taken = bytes.withUnsafeReadableBytes { self.write($0, past: channel, isLast: isLast) }
-        if taken == bytes.readableBytes {
-            bytes.clear()
-        } else {
-            bytes.moveReaderIndex(forwardBy: taken)
-        }
-        return taken
-    }
+    package init() {}
 
     /// Writes from memory, which stays unchanged.
+    ///
+    /// With `isLast` the FIN must follow at once: the kernel holds the bytes back and sends both in one segment.
+    ///
+    /// - Returns: the number of bytes that the kernel has taken. The channel must write the rest. Bytes remain if there
+    ///   is no room, if the connection is broken, or if they would overtake others.
     package mutating func write(
         _ bytes: UnsafeRawBufferPointer,
         past channel: any Channel,
@@ -49,8 +34,7 @@ package struct DirectSocket {
         guard channel.isActive, channel.isWritable, self.isEmpty(channel) else { return 0 }
         let socket = self.descriptor ?? self.find(channel)
         guard socket >= 0 else { return 0 }
-        // NIO ignores SIGPIPE.
-        let taken = send(socket, bytes.baseAddress, bytes.count, isLast ? Self.more : 0)
+        let taken = clamor_send(socket, bytes.baseAddress, bytes.count, isLast ? 1 : 0)
         if taken < 0, errno == ECONNRESET { self.wasReset = true }
         return max(0, taken)
     }
