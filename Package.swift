@@ -445,6 +445,7 @@ if Context.environment["CLAMOR_BENCHMARKS"] != nil {
             name: "Limits",
             dependencies: [
                 "MQTT", "MQTTSQLiteStore", "MQTTCodec", "XMPPCodec", "Measurement", "Ledger", "Report", "CPosix",
+                nioCore,
             ],
             path: "Benchmarks/Limits",
             swiftSettings: house

@@ -37,6 +37,8 @@ static bool step(struct client *client, int epoll) {
             client->state = AWAITING_CONNACK;
             wanted = POLLIN;
         }
+        // Plain TCP is registered for both, once.
+        if (link_kind == LINK_TCP) return false;
         uint32_t events = wanted == POLLIN ? EPOLLIN : EPOLLOUT;
         if (events == client->events) return false;
         client->events = events;
@@ -73,8 +75,8 @@ int run_connect(const struct options *with) {
             struct client *client = &clients[begun];
             client->began = now_ns();
             client->descriptor = begin_connect(options, begun + 1);
-            client->events = EPOLLOUT;
-            struct epoll_event event = {.events = EPOLLOUT, .data.u64 = (uint64_t)begun++};
+            client->events = link_kind == LINK_TCP ? EPOLLIN | EPOLLOUT | EPOLLET : EPOLLOUT;
+            struct epoll_event event = {.events = client->events, .data.u64 = (uint64_t)begun++};
             epoll_ctl(epoll, EPOLL_CTL_ADD, client->descriptor, &event);
         }
         struct epoll_event events[512];

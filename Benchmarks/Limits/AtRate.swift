@@ -60,7 +60,10 @@ struct PacedPublishing {
         return Bill(
             cpuSeconds: result.ending.cpuSeconds,
             messages: sent,
-            figures: ["p50_us": try result.figure("lag_p50_us"), "p99_us": try result.figure("lag_p99_us")]
+            figures: [
+                "p50_us": try result.figure("lag_p50_us"), "p99_us": try result.figure("lag_p99_us"),
+                "wakes": Double(result.ending.wakeUps) / Double(max(1, sent)),
+            ]
         )
     }
 
@@ -81,6 +84,7 @@ struct PacedPublishing {
             figures: [
                 "p50_us": try run.record.percentile("schedule_lag", \.p50),
                 "p99_us": try run.record.percentile("schedule_lag", \.p99),
+                "wakes": Double(run.ending.wakeUps) / Double(max(1, sent)),
             ]
         )
     }

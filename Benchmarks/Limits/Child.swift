@@ -10,6 +10,8 @@ final class Child {
         let status: Int32
         /// User and system, from `wait4`: the whole process, its start and end included.
         let cpuSeconds: Double
+        /// How often it slept until something woke it.
+        let wakeUps: Int
         let wallSeconds: Double
         let output: String
         let errors: String
@@ -82,6 +84,7 @@ final class Child {
         return Ending(
             status: status >> 8 & 0xFF,
             cpuSeconds: Self.seconds(usage.ru_utime) + Self.seconds(usage.ru_stime),
+            wakeUps: usage.ru_nvcsw,
             wallSeconds: wall,
             output: self.output,
             errors: errors

@@ -8,8 +8,13 @@ struct Publishing {
     let wire: Server.Wire
     let clients: Int
     let qos: Int
+    /// Messages that are under way; at QoS 0 those of one write.
     let window: Int
     let goal: Goal
+    /// Also measured on libmosquitto, which has no TLS and no WebSocket here.
+    private var hasLibrary: Bool {
+        if case (.mosquitto, .plain) = (self.server, self.wire) { true } else { false }
+    }
 
     init(
         _ name: String,
@@ -32,14 +37,76 @@ struct Publishing {
     }
 
     func workload(seconds: Double) -> Workload {
-        let line = Line(label: self.label, key: Workload.cost, unit: "CPU-µs", goal: self.goal)
-        return Workload(name: self.name, lines: [line]) { side, laboratory in
+        // A C program that fills mosquitto's sockets at QoS 0 waits for minutes until mosquitto has read them.
+        let hasPlain = !(self.hasLibrary && self.qos == 0)
+        var lines = [
+            Line(label: self.label, key: Workload.cost, unit: "CPU-µs", goal: self.goal, hasReference: hasPlain)
+        ]
+        if self.hasLibrary {
+            lines += [
+                Line(
+                    label: "the same, libmosquitto as C",
+                    key: "library_cpu_us",
+                    unit: "CPU-µs",
+                    goal: .atMostTimes(1)
+                ),
+                Line(
+                    label: "the same, libmosquitto as C",
+                    key: "library_per_second",
+                    unit: "msg/s",
+                    goal: .atLeastTimes(1)
+                ),
+                Line(
+                    label: "the same, Clamor's CPU a message by mosquitto's",
+                    key: "by_server",
+                    unit: "",
+                    goal: .atMost(0.5),
+                    hasReference: false
+                ),
+            ]
+        }
+        return Workload(name: self.name, lines: lines) { side, laboratory in
             let server = try Server(self.server, over: self.wire, in: laboratory)
-            return switch side {
-            case .reference: try self.reference(laboratory, server, seconds: seconds)
-            case .clamor: try self.clamor(laboratory, server, seconds: seconds)
+            switch side {
+            case .reference:
+                var figures = hasPlain ? try self.reference(laboratory, server, seconds: seconds) : [:]
+                if self.hasLibrary { figures.merge(try self.library(laboratory, seconds: seconds)) { $1 } }
+                return figures
+            case .clamor:
+                var figures = try self.clamor(laboratory, server, seconds: seconds)
+                figures["library_cpu_us"] = figures[Workload.cost]
+                figures["library_per_second"] = figures["messages_per_second"]
+                return figures
             }
         }
+    }
+
+    /// The cost of each further message of a longer run, as it sends a number of messages and not for a time.
+    private func library(_ laboratory: Laboratory, seconds: Double) throws -> [String: Double] {
+        let short = try self.library(laboratory, messages: self.clients * 100)
+        let long = try self.library(laboratory, messages: self.clients * Int(400 * seconds))
+        let wall = long.wall - short.wall
+        guard wall > 0 else { throw Mismatch("libmosquitto's longer run took no longer") }
+        return [
+            "library_cpu_us": try long.bill.cost(beyond: short.bill),
+            "library_per_second": Double(long.bill.messages - short.bill.messages) / wall,
+        ]
+    }
+
+    private func library(_ laboratory: Laboratory, messages: Int) throws -> (bill: Bill, wall: Double) {
+        let server = try Server(self.server, in: laboratory)
+        let result = try laboratory.client(
+            [
+                laboratory.climit, "library", "--port", "\(server.port)", "--clients", "\(self.clients)", "--size",
+                "64",
+                "--topic", topic, "--qos", "\(self.qos)", "--window", "\(self.window)", "--messages", "\(messages)",
+                "--seconds", "0",
+            ],
+            server: server
+        )
+        let sent = UInt64(try result.figure("messages"))
+        laboratory.billed(messages: sent)
+        return (Bill(cpuSeconds: result.ending.cpuSeconds, messages: sent), result.ending.wallSeconds)
     }
 
     private func reference(_ laboratory: Laboratory, _ server: Server, seconds: Double) throws -> [String: Double] {
@@ -79,10 +146,12 @@ struct Publishing {
     ) throws -> [String: Double] {
         try agree(self.name, counts + (sink.map { [("the sink counted", $0.publishes[self.qos])] } ?? []))
         laboratory.billed(messages: counts[0].1)
+        let share = laboratory.lastServerShare
         return [
             Workload.cost: ending.cpuSeconds * 1e6 / Double(counts[0].1),
             "messages_per_second": Double(counts[0].1) / ending.wallSeconds,
-            "server_share": laboratory.lastServerShare,
+            "server_share": share,
+            "by_server": share > 0 ? ending.cpuSeconds / (share * ending.wallSeconds) : .infinity,
         ]
     }
 }

@@ -3,6 +3,7 @@ import Glibc
 import Ledger
 import MQTTCodec
 import Measurement
+import NIOCore
 
 /// Work in memory, each piece in a process of its own, bound to the clients' core: `limits --micro NAME`.
 enum Micro {

@@ -8,11 +8,13 @@ struct Connecting {
     let clients: Int
     let wire: Server.Wire
     private let few = 10
-    private let addresses = 4
+    private let addresses: Int
     private let hold = 2
 
-    init(over wire: Server.Wire = .plain, most: Int = 15_000) {
+    /// `addresses`: source addresses; 1 leaves the choice to the system.
+    init(over wire: Server.Wire = .plain, most: Int = 15_000, addresses: Int = 4) {
         self.wire = wire
+        self.addresses = addresses
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         self.clients = min(most, Int(min(limit.rlim_max, 1 << 30)) - 200)
@@ -45,17 +47,17 @@ struct Connecting {
     private func plain(_ command: String, _ port: Int, _ clients: Int, _ laboratory: Laboratory) -> [String] {
         [
             laboratory.climit, command, "--port", "\(port)", "--clients", "\(clients)",
-            "--sources", "\(self.addresses)", "--seconds", "\(self.hold)",
+            "--sources", "\(self.addresses > 1 ? self.addresses : 0)", "--seconds", "\(self.hold)",
         ]
     }
 
     private func clamor(_ port: Int, _ clients: Int, _ laboratory: Laboratory) throws -> [String] {
         let sources = (0..<self.addresses).map { "127.0.0.\($0 + 2)" }.joined(separator: ",")
         return try [
-            laboratory.clamor, "conn", "-p", "\(port)", "-V", "4", "-c", "\(clients)", "--ifaddr", sources,
+            laboratory.clamor, "conn", "-p", "\(port)", "-V", "4", "-c", "\(clients)",
             "--duration", "\(self.hold)s", "--connect-timeout", "60s", "--quiet", "--out",
             "\(laboratory.directory)/\(laboratory.unique("run"))",
-        ] + laboratory.arguments(.clamor, self.wire)
+        ] + (self.addresses > 1 ? ["--ifaddr", sources] : []) + laboratory.arguments(.clamor, self.wire)
     }
 
     private func cost(
