@@ -253,7 +253,7 @@ struct SocketLoopTests {
         }
     }
 
-    @Test("what the kernel does not take waits, and goes in order when it has room; the FIN goes behind it")
+    @Test("bytes that the kernel does not take wait, and leave in order when it has room; the FIN follows them")
     func held() async throws {
         let much = (0..<(24 << 20)).map { UInt8(truncatingIfNeeded: $0 / 3) }
         try await Self.with([.stopReading]) { rig in
@@ -276,7 +276,7 @@ struct SocketLoopTests {
         }
     }
 
-    @Test("a reset is told as such, whether a read or a write meets it", arguments: [false, true])
+    @Test("a reset is reported as such, whether a read or a write meets it", arguments: [false, true])
     func reset(_ writes: Bool) async throws {
         try await Self.with([.expectCount(1), .reset]) { rig in
             _ = try await rig.run { $0.say([1]) }
@@ -310,7 +310,7 @@ struct SocketLoopTests {
         }
     }
 
-    @Test("a loop that ends closes its connections, and their users hear of it")
+    @Test("a loop that ends closes its connections, and their users are called")
     func endsWithConnections() async throws {
         let loop = try #require(SocketLoop())
         try await withScriptedPeer([]) { peer in
@@ -326,7 +326,7 @@ struct SocketLoopTests {
         }
     }
 
-    @Test("bytes and a FIN that come before the loop looks are both told")
+    @Test("bytes and a FIN that come together are both reported")
     func earlyEnd() async throws {
         try await Self.with([.send([1, 2, 3]), .halfClose]) { rig in
             try await rig.until { $0.end != nil }
@@ -352,7 +352,7 @@ struct SocketLoopTests {
         }
     }
 
-    @Test("a refused connect and one from a foreign address are told by their reason")
+    @Test("a refused connect and one from a foreign address have their reasons")
     func refusals() async throws {
         try await Self.with { loop in
             func connect(_ port: Int, from source: String? = nil) async throws -> ConnectError? {

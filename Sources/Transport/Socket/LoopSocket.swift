@@ -76,7 +76,7 @@ final class LoopSocket {
     private func writeFailed(_ error: CInt) {
         guard error != EAGAIN, error != EINTR else { return }
         if self.failure == 0 { self.failure = error }
-        // What the peer sent before is read first.
+        // The peer's earlier bytes are read first.
         self.loop.readLater(self)
     }
 

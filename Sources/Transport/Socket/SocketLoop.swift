@@ -79,7 +79,7 @@ package final class SocketLoop: EventLoop, @unchecked Sendable {
         start.started.wait()
     }
 
-    /// What the thread begins with.
+    /// The argument of the thread.
     private final class Start {
         let loop: SocketLoop
         let started = DispatchSemaphore(value: 0)

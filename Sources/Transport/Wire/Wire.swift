@@ -21,7 +21,7 @@ package protocol WireUser: AnyObject {
     func ended(_ end: WireEnd)
 }
 
-/// What ended a wire.
+/// The reason why a wire ended.
 package enum WireEnd {
     /// The peer's FIN; with `hasAll` the kernel had taken every byte before.
     case finished(hasAll: Bool)
