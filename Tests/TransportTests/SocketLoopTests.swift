@@ -255,7 +255,7 @@ struct SocketLoopTests {
 
     @Test("bytes that the kernel does not take wait, and leave in order when it has room; the FIN follows them")
     func held() async throws {
-        let much = (0..<(24 << 20)).map { UInt8(truncatingIfNeeded: $0 / 3) }
+        let much = (0..<(8 << 20)).map { UInt8(truncatingIfNeeded: $0 / 3) }
         try await Self.with([.stopReading]) { rig in
             try await rig.peer.untilScriptDone()
             let unsent = try await rig.run { talker in

@@ -14,7 +14,7 @@ struct TLSDiagnosis {
 
     /// The error of the certificates; `nil` if none arrived.
     func run(_ address: SocketAddress) -> EventLoopFuture<TLSFailure?> {
-        let found = self.eventLoop.makePromise(of: TLSFailure?.self)
+        let arrived = self.eventLoop.makePromise(of: [[UInt8]]?.self)
         let name = self.context.name(for: self.target)
         let context = self.context
         let preamble = self.preamble
@@ -26,9 +26,8 @@ struct TLSDiagnosis {
                         context: context.native,
                         serverHostname: name.host,
                         customVerificationCallback: { chain, promise in
-                            let presented = chain.compactMap { try? $0.toDERBytes() }
+                            arrived.succeed(chain.compactMap { try? $0.toDERBytes() })
                             promise.succeed(.failed)
-                            Task { found.succeed(await context.diagnosis().failure(of: presented, for: name)) }
                         }
                     )
                     let pipeline = channel.pipeline.syncOperations
@@ -41,13 +40,20 @@ struct TLSDiagnosis {
                 }
             }
             .connect(to: address)
-        connected.whenFailure { _ in found.succeed(nil) }
-        let deadline = self.eventLoop.scheduleTask(in: Self.time) { found.succeed(nil) }
-        found.futureResult.whenComplete { _ in
+        connected.whenFailure { _ in arrived.succeed(nil) }
+        // Of the server alone: a busy host may take longer for the check.
+        let deadline = self.eventLoop.scheduleTask(in: Self.time) { arrived.succeed(nil) }
+        arrived.futureResult.whenComplete { _ in
             deadline.cancel()
             connected.whenSuccess { $0.close(promise: nil) }
         }
-        return found.futureResult
+        let eventLoop = self.eventLoop
+        return arrived.futureResult.flatMap { presented in
+            eventLoop.makeFutureWithTask {
+                guard let presented else { return nil }
+                return await context.diagnosis().failure(of: presented, for: name)
+            }
+        }
     }
 }
 
