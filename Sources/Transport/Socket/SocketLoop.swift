@@ -19,7 +19,7 @@ package final class SocketLoop: EventLoop, @unchecked Sendable {
     package static let isAvailable = clamor_poll_is_available() != 0
 
     private struct Work: @unchecked Sendable {
-        // Unchecked: it is made on any thread, and runs on the loop's alone.
+        // Unchecked: a task is made on one thread and handed over under a lock, and runs on the loop's alone.
         let run: () -> Void
     }
 
@@ -169,8 +169,8 @@ package final class SocketLoop: EventLoop, @unchecked Sendable {
 
     /// Nanoseconds to sleep for the next timer; -1 without one.
     ///
-    /// The kernel ends a wait late by a thousandth, or two hundredths of a process with a nice value. So a long wait
-    /// ends early, and a short one follows.
+    /// The kernel may end a wait late by a thousandth of it, in a process with a nice value by a two-hundredth. So a
+    /// long wait ends early, and a short one follows.
     private var idleTime: Int64 {
         var wake = self.later.first?.deadline ?? .distantFuture
         for context in self.contexts { if let time = context.timers.wakeTime { wake = min(wake, time) } }
