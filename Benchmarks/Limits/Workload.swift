@@ -47,7 +47,7 @@ extension Workload {
         return [
             Publishing("qos0-64", "QoS 0, discard sink, 64 a write", discard, qos: 0, window: 64, goal: 1.2),
             Publishing("qos0-1", "QoS 0, discard sink, one a write", discard, qos: 0, window: 1, goal: 1.3),
-            Publishing("qos0-mosquitto", "QoS 0 by default, mosquitto", .mosquitto, qos: 0, window: 1),
+            Publishing("qos0-mosquitto", "QoS 0 by default, mosquitto", .mosquitto, qos: 0, window: 16),
             Publishing("qos1-ack", "QoS 1, window 16, acknowledging sink", ack, qos: 1, window: 16, goal: 1.5),
             Publishing("qos1-mosquitto", "QoS 1, window 16, mosquitto", .mosquitto, qos: 1, window: 16, goal: 1.1),
             Publishing("qos1-w1", "QoS 1, window 1, mosquitto", .mosquitto, qos: 1, window: 1, goal: 1.15),

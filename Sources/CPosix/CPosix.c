@@ -2,7 +2,6 @@
 #include "CPosix.h"
 
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -83,8 +82,9 @@ int clamor_start_thread(const char *name, void (*body)(void *), void *context) {
     return error;
 }
 
-int clamor_send_at_once(int descriptor) {
-    int on = 1;
+int clamor_set_client_options(int descriptor) {
+    int on = 1, most = clamor_most_unsent;
+    setsockopt(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most, sizeof most);
     return setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 

@@ -87,7 +87,7 @@ extension Integration {
             try await XMPPServer.with(kind, users: 3) { server in
                 let (run, counters, _) = try await ProxyProgram.with(before: server.port, "--fragment 1-7") { proxy in
                     try await ClamorRun.of(
-                        "xmpp message -h 127.0.0.1 --jid user%i@\(server.domain)/clamor --password secret "
+                        "xmpp message -h 127.0.0.1 --jid user%i@\(server.domain)/clamor --password secret \(XMPPServer.patience) "
                             + "-p \(proxy.port) --cacertfile \(server.certificates.authority) -c 3 -s 64 --rate 100/s -L 60"
                     )
                 }

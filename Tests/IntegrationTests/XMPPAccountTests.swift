@@ -7,7 +7,8 @@ extension Integration {
     @Suite("clamor xmpp register, and --register")
     struct XMPPAccountTests {
         private static func who(_ server: XMPPServer, _ name: String = "new") -> String {
-            "-h 127.0.0.1 -p \(server.port) --jid \(name)%i@\(server.domain) --password secret --tls off"
+            "-h 127.0.0.1 -p \(server.port) --jid \(name)%i@\(server.domain) --password secret --tls off "
+                + XMPPServer.patience
         }
 
         private func notes(_ run: ClamorRun) -> [String] { (run.record.notes ?? []).map(\.code) }
@@ -16,7 +17,7 @@ extension Integration {
         private func exists(_ user: String, _ server: XMPPServer) async throws -> Bool {
             let run = try await ClamorRun.of(
                 "xmpp login -h 127.0.0.1 -p \(server.port) --jid \(user)@\(server.domain) --password secret --tls off "
-                    + "--duration 10ms"
+                    + "--duration 10ms \(XMPPServer.patience)"
             )
             if run.status == 69 { #expect(run.record.errors.map(\.kind) == ["not-authorized"]) }
             // Whatever else it ended with says nothing.

@@ -7,7 +7,8 @@ extension Integration {
     @Suite("clamor xmpp muc and presence on real servers")
     struct XMPPGroupRunTests {
         private static func who(_ server: XMPPServer) -> String {
-            "-h 127.0.0.1 --jid user%i@\(server.domain)/clamor --password secret --tls off"
+            "-h 127.0.0.1 --jid user%i@\(server.domain)/clamor --password secret --tls off "
+                + XMPPServer.patience
         }
 
         private func counter(_ record: RunRecord, _ name: String, _ labels: Labels) -> UInt64 {

@@ -7,7 +7,7 @@ extension Integration {
     @Suite("clamor xmpp on real servers")
     struct XMPPRunTests {
         private static func who(_ server: XMPPServer) -> String {
-            "-h 127.0.0.1 --jid user%i@\(server.domain)/clamor --password secret"
+            "-h 127.0.0.1 --jid user%i@\(server.domain)/clamor --password secret \(XMPPServer.patience)"
         }
 
         private func known(_ record: RunRecord, _ name: String, _ stanza: String) -> UInt64 {

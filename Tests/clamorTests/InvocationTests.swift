@@ -215,7 +215,7 @@ struct InvocationTests {
 
     @Test(
         "-F is the window, and at QoS 0 the messages of one write",
-        arguments: [("pub", 16, 1), ("pub -F 8", 8, 8), ("pub -F 0", 0, 1_024), ("pub -F 2000 -q 1", 2_000, 1_024)]
+        arguments: [("pub", 16, 16), ("pub -F 8", 8, 8), ("pub -F 0", 0, 1_024), ("pub -F 2000 -q 1", 2_000, 1_024)]
     )
     func inflight(_ line: String, window: Int, batch: Int) throws {
         let options = try options(line)

@@ -5,6 +5,7 @@
 
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -83,8 +84,13 @@ static inline ssize_t clamor_send(int descriptor, const void *bytes, size_t coun
 #endif
 }
 
-/// Switches off the delay of small writes; -1 on failure.
-int clamor_send_at_once(int descriptor);
+/// Bytes that a client's socket takes beyond what the peer has room for. The kernel's own limit is megabytes: after a run
+/// at QoS 0 a server would read for seconds what fast clients had sent.
+enum { clamor_most_unsent = 128 << 10 };
+static const int clamor_unsent_option = TCP_NOTSENT_LOWAT;
+
+/// Switches off the delay of small writes; -1 on failure. Limits the unsent bytes where the kernel can.
+int clamor_set_client_options(int descriptor);
 
 /// Gives memory that is free in the heap back to the system, where the C library can.
 static inline void clamor_return_free_memory(void) {

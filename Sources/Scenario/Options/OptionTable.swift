@@ -291,7 +291,7 @@ package struct OptionTable: Sendable {
     .part(of: .publisher)
     let inflight = OptionEntry("-F --inflight", key: "*.window", .number(0...65_535), of: .publishing)
         .help("Messages in flight per client at QoS 1 and 2, 0: the peer's maximum; at QoS 0 messages per write.")
-        .usual("16; at QoS 0 1").elsewhere("emqtt_bench: 1").into(\LoadOptions.inflight, plan: .hashed("*.window"))
+        .usual("16").elsewhere("emqtt_bench: 1").into(\LoadOptions.inflight, plan: .hashed("*.window"))
         .part(of: .publisher)
     let stanzaWindow = OptionEntry(
         "-F --inflight",

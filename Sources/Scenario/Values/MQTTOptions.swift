@@ -96,13 +96,7 @@ extension MQTTOptions {
     }
 
     /// Messages per write at QoS 0 in closed loop.
-    package var batch: Int {
-        switch self.inflight {
-        case nil: 1
-        case 0: Self.largestBatch
-        case let given?: min(given, Self.largestBatch)
-        }
-    }
+    package var batch: Int { self.window == 0 ? Self.largestBatch : min(self.window, Self.largestBatch) }
 
     package static let largestBatch = 1_024
 

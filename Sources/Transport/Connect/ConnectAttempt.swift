@@ -1,3 +1,4 @@
+import CPosix
 import LoopContext
 import NIOCore
 
@@ -65,5 +66,6 @@ extension Channel {
         // again.
         try options.setOption(.writeBufferWaterMark, value: .init(low: 1, high: 1))
         try options.setOption(.allowRemoteHalfClosure, value: true)
+        try? options.setOption(.tcpOption(.init(rawValue: clamor_unsent_option)), value: .init(clamor_most_unsent))
     }
 }

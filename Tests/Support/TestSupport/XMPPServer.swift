@@ -28,6 +28,9 @@ package struct XMPPServer: Sendable {
     package static let anonymousDomain = "anon.localhost"
     package static let user = "clamor"
     package static let password = "secret"
+    /// An option of each load on a real server: one that has just begun, on a busy host, may need more than ten seconds
+    /// for its first login.
+    package static let patience = "--connect-timeout 2m"
 
     package let kind: Kind
     package let domain: String
