@@ -75,7 +75,7 @@ struct Publishing {
             case .clamor:
                 var figures = try self.clamor(laboratory, server, seconds: seconds)
                 figures["library_cpu_us"] = figures[Workload.cost]
-                figures["library_per_second"] = figures["messages_per_second"]
+                figures["library_per_second"] = figures["per_second"]
                 return figures
             }
         }
@@ -106,7 +106,8 @@ struct Publishing {
         )
         let sent = UInt64(try result.figure("messages"))
         laboratory.billed(messages: sent)
-        return (Bill(cpuSeconds: result.ending.cpuSeconds, messages: sent), result.ending.wallSeconds)
+        let bill = Bill(cpuSeconds: result.ending.cpuSeconds, messages: sent)
+        return (bill, result.ending.wallSeconds + laboratory.lastRest)
     }
 
     private func reference(_ laboratory: Laboratory, _ server: Server, seconds: Double) throws -> [String: Double] {
@@ -135,7 +136,12 @@ struct Publishing {
         )
         guard let books = run.record.books.first else { throw Mismatch("run.json has no books") }
         let answered = self.qos == 0 ? ("confirmed", books.confirmed ?? 0) : ("acknowledged", books.acked ?? 0)
-        return try self.figures(laboratory, run.ending, run.counts, [("sent", books.sent ?? 0), answered])
+        var figures = try self.figures(laboratory, run.ending, run.counts, [("sent", books.sent ?? 0), answered])
+        // From the first message until the server has read the last one, as in the difference of libmosquitto's runs.
+        let seconds = run.record.stages.filter { ["measure", "drain"].contains($0.name) }
+            .reduce(0) { $0 + $1.durationSeconds }
+        figures["per_second"] = seconds > 0 ? Double(books.sent ?? 0) / seconds : nil
+        return figures
     }
 
     private func figures(
@@ -151,7 +157,8 @@ struct Publishing {
             Workload.cost: ending.cpuSeconds * 1e6 / Double(counts[0].1),
             "messages_per_second": Double(counts[0].1) / ending.wallSeconds,
             "server_share": share,
-            "by_server": share > 0 ? ending.cpuSeconds / (share * ending.wallSeconds) : .infinity,
+            "by_server": share > 0
+                ? ending.cpuSeconds / (share * (ending.wallSeconds + laboratory.lastRest)) : .infinity,
         ]
     }
 }

@@ -117,6 +117,7 @@ final class Laboratory {
             let why = ending.errors.split(separator: "\n").first ?? "no message"
             throw Mismatch("\(command.joined(separator: " ")): status \(ending.status): \(why)")
         }
+        self.lastRest = try server?.untilIdle() ?? 0
         let after = try server?.cpuSeconds()
         let counts = try server?.served()
         let used = before.flatMap { before in after.map { $0 - before } }
@@ -127,7 +128,7 @@ final class Laboratory {
                 cpuSeconds: ending.cpuSeconds,
                 wallSeconds: ending.wallSeconds,
                 serverCPUSeconds: used,
-                serverCoreShare: used.map { $0 / ending.wallSeconds }
+                serverCoreShare: used.map { $0 / (ending.wallSeconds + self.lastRest) }
             )
         )
         return (ending, counts)
@@ -135,6 +136,10 @@ final class Laboratory {
 
     /// Adds to the last billed process how many messages it is billed for.
     func billed(messages: UInt64) { self.runs[self.runs.count - 1].messages = messages }
+
+    /// Seconds for which the server read what the last client had left it: a client that waits for no answer, such as
+    /// libmosquitto at QoS 0, is gone long before.
+    private(set) var lastRest = 0.0
 
     /// How much of its core the server used while the last billed process ran.
     var lastServerShare: Double { self.runs.last?.serverCoreShare ?? 0 }

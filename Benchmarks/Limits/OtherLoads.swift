@@ -135,7 +135,7 @@ struct BrokerLoad {
         let wall = result.ending.wallSeconds
         return [
             "messages_per_second": try result.figure("steady_received") / result.figure("steady_wall_s"),
-            Workload.cost: laboratory.lastServerShare * wall * 1e6 / received,
+            Workload.cost: laboratory.lastServerShare * (wall + laboratory.lastRest) * 1e6 / received,
             "client_share": result.ending.cpuSeconds / wall,
         ]
     }

@@ -117,6 +117,21 @@ final class Server {
     /// CPU seconds used so far.
     func cpuSeconds() throws -> Double { try self.child.cpuSeconds() }
 
+    /// Waits for what clients that are gone have left in its sockets.
+    ///
+    /// - Returns: the seconds for which it was busy with it.
+    func untilIdle() throws -> Double {
+        let begun = Date()
+        var (busy, used) = (begun, try self.cpuSeconds())
+        while busy.timeIntervalSince(begun) < 120 {
+            usleep(20_000)
+            let now = try self.cpuSeconds()
+            guard now - used > 0.002 else { break }
+            (busy, used) = (Date(), now)
+        }
+        return busy.timeIntervalSince(begun)
+    }
+
     /// A client is gone; behind the last one it ends, and a sink tells what it has counted.
     func served() throws -> SinkCounts? {
         self.clients -= 1

@@ -16,7 +16,9 @@ extension Integration {
         private func expectHonest(_ run: ClamorRun) {
             #expect([69, 99].contains(run.status), "\(run.ending.output)")
             #expect(run.record.books.allSatisfy { $0.balances && $0.lost ?? 0 == 0 }, "\(run.record.books)")
-            #expect(run.record.books.contains { $0.outstanding ?? 0 > 0 }, "\(run.record.books)")
+            // On a busy host the stall may begin before the first client is ready for its load.
+            let hasLoad = run.record.population?.up ?? 0 > 0
+            #expect(!hasLoad || run.record.books.contains { $0.outstanding ?? 0 > 0 }, "\(run.record.books)")
         }
 
         @Test(

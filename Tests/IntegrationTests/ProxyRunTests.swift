@@ -82,13 +82,17 @@ extension Integration {
             }
         }
 
-        @Test("XMPP goes through it in pieces", arguments: XMPPServer.Kind.installed)
+        @Test(
+            "XMPP goes through it in pieces",
+            .disabled(if: XMPPServer.waitsForMore, "expat of this host has servers wait for more than a piece"),
+            arguments: XMPPServer.Kind.installed
+        )
         func xmpp(_ kind: XMPPServer.Kind) async throws {
             try await XMPPServer.with(kind, users: 3) { server in
                 let (run, counters, _) = try await ProxyProgram.with(before: server.port, "--fragment 1-7") { proxy in
                     try await ClamorRun.of(
-                        "xmpp message -h 127.0.0.1 --jid user%i@\(server.domain)/clamor --password secret \(XMPPServer.patience) "
-                            + "-p \(proxy.port) --cacertfile \(server.certificates.authority) -c 3 -s 64 --rate 100/s -L 60"
+                        "xmpp message -h 127.0.0.1 --jid user%i@\(server.domain)/clamor --password secret "
+                            + "\(XMPPServer.patience) -p \(proxy.port) --cacertfile \(server.certificates.authority) -c 3 -s 64 --rate 100/s -L 60"
                     )
                 }
                 #expect(run.status == 0, "\(run.ending.errors)")

@@ -39,7 +39,7 @@ struct InvocationTests {
         #expect(options.topic == "clamor/%i")
         #expect(options.subscriptions == (kind == .sub ? [SubscriptionOption("clamor/#")] : []))
         #expect(options.window == 16)
-        #expect(options.batch == 1)
+        #expect(options.batch == 16)
         #expect(options.pacing == .closedLoop)
         #expect(options.waitsForAll)
         #expect(options.duration == 10_000_000_000)
@@ -381,7 +381,7 @@ struct InvocationTests {
     func broker() throws {
         let line = """
             broker -h 0.0.0.0 -p 0 --duplicate 3 --reorder 4 --delay 5ms --delay-every 2 --disconnect-every 1s \
-            --max-rate 1000/s --fragment 1-7 --refuse 0x87
+            --max-rate 1000/s --retry-storm 3 --fragment 1-7 --refuse 0x87
             """
         guard case .broker(let options) = Invocation.parse(line.split(separator: " ").map(String.init)) else {
             throw CancellationError()
@@ -389,7 +389,8 @@ struct InvocationTests {
         #expect(options.host == "0.0.0.0")
         #expect(options.port == 0)
         let faults = """
-            duplicate 3 reorder 4 delay 5ms delay-every 2 disconnect-every 1s max-rate 1000/s fragment 1-7 refuse 0x87
+            duplicate 3 reorder 4 delay 5ms delay-every 2 disconnect-every 1s max-rate 1000/s retry-storm 3 \
+            fragment 1-7 refuse 0x87
             """
         #expect(try options.faults == FaultPlan.parse(line: faults))
     }

@@ -46,7 +46,8 @@ final class LoopSocket {
         connecting: (() -> Void)? = nil
     ) throws(ConnectError.Reason) -> LoopSocket {
         let socket = loop.add { LoopSocket(descriptor, key: $0, on: loop) }
-        guard clamor_set_client_options(descriptor) == 0, loop.watch(descriptor, key: socket.key, writes: connecting != nil)
+        guard clamor_set_client_options(descriptor) == 0,
+            loop.watch(descriptor, key: socket.key, writes: connecting != nil)
         else {
             let error = errno
             socket.discard()

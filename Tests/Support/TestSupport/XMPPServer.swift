@@ -31,6 +31,12 @@ package struct XMPPServer: Sendable {
     /// An option of each load on a real server: one that has just begun, on a busy host, may need more than ten seconds
     /// for its first login.
     package static let patience = "--connect-timeout 2m"
+    /// Whether servers may wait for more bytes than an element has, if it comes in pieces: expat 2.6, and Debian's
+    /// security updates of 2.5, put off a token that was incomplete until there are twice as many bytes.
+    package static let waitsForMore: Bool = {
+        guard let library = dlopen("libexpat.so.1", RTLD_LAZY) else { return false }
+        return dlsym(library, "XML_SetReparseDeferralEnabled") != nil
+    }()
 
     package let kind: Kind
     package let domain: String
