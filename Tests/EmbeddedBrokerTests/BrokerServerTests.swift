@@ -243,6 +243,24 @@ struct BrokerServerTests {
         }
     }
 
+    @Test("with a retry storm, reading that is behind for a second goes on at a part of its rate, and then as before")
+    func retryStorm() async throws {
+        try await Self.withBroker("max-rate 200/s retry-storm 4") { server in
+            let publisher = try await WireClient.connect(port: server.port, "p")
+            let clock = ContinuousClock()
+            let begun = clock.now
+            try await publisher.send(Self.publishes(300, .atLeastOnce))
+            var answers = 0
+            while answers < 300 { answers += try await publisher.next(1).count }
+            // 200 in the first second, and the others at 50 a second; without the storm 1.5 s.
+            #expect(clock.now - begun >= .milliseconds(2_500))
+            let later = clock.now
+            try await publisher.send(Self.publishes(100, .atLeastOnce))
+            while answers < 400 { answers += try await publisher.next(1).count }
+            #expect(clock.now - later >= .milliseconds(400))
+        }
+    }
+
     @Test("delay holds for its time, and the hold is recorded")
     func delay() async throws {
         let counters = try await Self.withBroker("delay 20ms delay-every 2") { server in

@@ -25,6 +25,9 @@ package struct FaultPlan: Hashable, Sendable {
     package var disconnectEvery: TimeAmount?
     /// PUBLISH packets read per second, over all clients.
     package var maximumRate: Double?
+    /// How many PUBLISH packets of ``maximumRate`` each one costs while reading is behind for over a second, as in a
+    /// server whose clients ask again: it does not recover from an overload.
+    package var retryStorm: UInt64?
     /// Bytes per write.
     package var fragment: ClosedRange<Int>?
     /// CONNACK code for every CONNECT; translated for a client of the other family.

@@ -12,6 +12,7 @@ extension BrokerLoop {
         link.isWaitingForRate = true
         link.block(.rate)
         self.waitingForRate.append(link)
+        self.behindSince = self.behindSince ?? now
     }
 
     /// Passes on as much of a link's input as `budget` PUBLISH packets allow.
@@ -28,7 +29,9 @@ extension BrokerLoop {
             )
             return count
         }
-        self.gate?.take(budget - left)
+        let isBehind = self.behindSince.map { now - $0 > .seconds(1) } ?? false
+        let cost = isBehind ? Int(min(self.configuration.faults.retryStorm ?? 1, 1_000_000)) : 1
+        self.gate?.take((budget - left) * cost)
         link.backlog.moveReaderIndex(forwardBy: min(count, link.backlog.readableBytes))
         if link.backlog.readableBytes == 0 { link.backlog = ByteBuffer() }
     }
@@ -50,5 +53,6 @@ extension BrokerLoop {
             }
         }
         for link in self.waitingForRate where link.context != nil { self.broker.heard(link.id, now: now) }
+        if self.waitingForRate.isEmpty { self.behindSince = nil }
     }
 }

@@ -26,6 +26,8 @@ final class BrokerLoop {
     private var ending: [BrokerLink] = []
     var gate: RateGate?
     var waitingForRate = Deque<BrokerLink>()
+    /// Since when links have waited without a pause.
+    var behindSince: NIODeadline?
     /// The earliest time of the next tick, where retained messages wait for it: sockets have their turn before.
     private var socketsUntil = NIODeadline.distantPast
     private var isStopped = false

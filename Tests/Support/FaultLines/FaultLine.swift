@@ -12,8 +12,8 @@ package struct FaultLineError: Error, Hashable, CustomStringConvertible {
 
 extension FaultPlan {
     package static let names = [
-        "drop", "duplicate", "reorder", "delay", "delay-every", "stall", "disconnect-every", "max-rate", "fragment",
-        "refuse",
+        "drop", "duplicate", "reorder", "delay", "delay-every", "stall", "disconnect-every", "max-rate", "retry-storm",
+        "fragment", "refuse",
     ]
 
     /// Parses one line of names and values, separated by spaces: `drop 0.1% delay 5ms`.
@@ -44,6 +44,7 @@ extension FaultPlan {
         case "stall": self.stall = try FaultForm<FaultStall>.stall.read(value)
         case "disconnect-every": self.disconnectEvery = try FaultForm<TimeAmount>.span.read(value)
         case "max-rate": self.maximumRate = try FaultForm<Double>.rate.read(value)
+        case "retry-storm": self.retryStorm = try FaultForm<UInt64>.every.read(value)
         case "fragment": self.fragment = try FaultForm<ClosedRange<Int>>.fragment.read(value)
         default: self.refuse = try FaultForm<UInt8>.connectRefusal.read(value)
         }
