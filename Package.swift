@@ -146,8 +146,8 @@ let package = Package(
         source(
             "ServerWatch",
             [
-                "MQTT", "MQTTCodec", "XMPP", "XMPPCodec", "Transport", "LoopContext", "Measurement", nioCore, nioPosix,
-                nioHTTP,
+                "MQTT", "MQTTCodec", "XMPP", "XMPPCodec", "Transport", "LoopContext", "HostFit", "Measurement", nioCore,
+                nioPosix, nioHTTP,
             ]
         ),
         source(
@@ -179,7 +179,7 @@ let package = Package(
         source(
             "RunControl",
             [
-                "Scenario", "Workloads", "MQTTSQLiteStore", "MQTT", "MQTTCodec", "EmbeddedBroker", "Transport",
+                "Scenario", "Workloads", "MQTT", "MQTTCodec", "EmbeddedBroker", "Transport",
                 "LoadEngine", "LoopContext", "Measurement", "Ledger", "HostFit", "RunResult", "Report", "Pages",
                 "LiveServer", "ServerWatch", "Coordination", "DataEncodings", "XMPP", "CPosix", "CBuildFacts", nioCore,
                 nioPosix, nioSSL, x509, asn1, crypto,
@@ -361,7 +361,7 @@ let package = Package(
         test(
             "IntegrationTests",
             [
-                "clamor", "MQTTSQLiteStore", "MQTT", "Measurement", "Ledger", "Report", "MQTTCodec", "TestSupport",
+                "clamor", "MQTT", "Measurement", "Ledger", "Report", "MQTTCodec", "TestSupport",
                 nioCore, nioPosix,
             ]
         ),

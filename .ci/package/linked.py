@@ -32,7 +32,7 @@ COPIES = {
 # Folders with C code that is of the package itself.
 OWN = {
     *("CCryptoBoringSSLShims", "CNIOAtomics", "CNIOBoringSSLShims", "CNIODarwin", "CNIOFreeBSD", "CNIOLinux"),
-    *("CNIOOpenBSD", "CNIOPosix", "CNIOWASI", "CNIOWindows", "CSystem", "CXKCPShims", "GRDBSQLCipher", "GRDBSQLite"),
+    *("CNIOOpenBSD", "CNIOPosix", "CNIOWASI", "CNIOWindows", "CSystem", "CXKCPShims"),
     *("Yams", "_AtomicsShims", "_NumericsShims"),
 }
 
@@ -140,12 +140,11 @@ def checked_out(package):
 
 
 def sources(package):
-    """The source files of a package, each with the folder of its target; one package has that beside Sources."""
-    for folder in ("Sources", "GRDB"):
-        top = pathlib.Path(package["path"]) / folder
-        for path in sorted(top.rglob("*")):
-            if path.suffix in SUFFIXES and path.is_file():
-                yield (path.relative_to(top).parts[0] if folder == "Sources" else folder), path
+    """The source files of a package, each with the folder of its target."""
+    top = pathlib.Path(package["path"]) / "Sources"
+    for path in sorted(top.rglob("*")):
+        if path.suffix in SUFFIXES and path.is_file():
+            yield path.relative_to(top).parts[0], path
 
 
 def copies(package):

@@ -82,7 +82,7 @@ extension Summary {
         }
 
         var table = TextTable("", Self.tail)
-        for metric in self.record.metrics(named: .scheduleLag, .connectLag, .loopLag, .storeCommit) {
+        for metric in self.record.metrics(named: .scheduleLag, .connectLag, .loopLag) {
             table.add(([metric.name] + metric.labels.all.map(\.value)).joined(separator: " "), metric)
         }
         guard !table.isEmpty else { return self.paragraph("Generator", parts) }

@@ -22,8 +22,6 @@ package struct LoadAccount: Sendable {
     package var books: [Books] = []
     /// Reasons why the books are not exact.
     package var unreconciled: [Verdict.Reason] = []
-    /// Operations that this process, and not the server, held back.
-    package var limited: [Verdict.Reason] = []
     package var notes: [Verdict.Reason] = []
     package var ledger = LedgerRecord(on: false)
     /// Ordered by number.
@@ -142,7 +140,6 @@ extension LoadAccount {
         }
         for index in account.books.indices { account.books[index].group = group }
         account.unreconciled = account.unreconciled.map { $0.of(group) }
-        account.limited = account.limited.map { $0.of(group) }
         return account
     }
 }

@@ -107,7 +107,6 @@ extension RunRecord {
             let reason = Verdict.Reason(code: "live-connections", text: wrong.example)
             verdict.add(.unreconciled, reason.of(wrong.group))
         }
-        verdict.add(.generatorLimited, groups.flatMap(\.account.limited))
         verdict.add(.unreconciled, groups.flatMap(\.mismatches))
         verdict.add(.generatorLimited, limits)
         return verdict

@@ -127,7 +127,6 @@ struct RunStatusTests {
         Row([.errors("ports", 4)], .generatorLimited, ["local-ports"], 0),
         Row([.errors("ports", 4), .strict], .generatorLimited, ["local-ports"], 98),
         Row([.errors("descriptors", 1), .strict], .generatorLimited, ["descriptors"], 98),
-        Row([.storeFailed, .strict], .generatorLimited, ["store-failed"], 98),
         Row(
             [.unsent(share: 0.1), .busyLoop(seconds: 10), .stolen(share: 0.5), .strict],
             .generatorLimited,
@@ -159,7 +158,6 @@ struct RunStatusTests {
         Row([.signal, .unsent(share: 0.1), .strict], .aborted, ["interrupted", "unsent"], 105),
         // 97 is before 98, and both are before 99.
         Row([.booksOff, .unsent(share: 0.1), .strict], .unreconciled, ["books", "unsent"], 97),
-        Row([.brokerCountsDiffer, .storeFailed, .strict], .unreconciled, ["store-failed", "broker-books"], 97),
         Row([.booksOff, .thresholds(failed), .strict], .unreconciled, ["books"], 97),
         Row([.unsent(share: 0.1), .thresholds(failed), .strict], .generatorLimited, ["unsent"], 98),
         // Without --strict the verdict is no failure, but a threshold is.
@@ -225,7 +223,6 @@ struct RunStatusTests {
             "a QoS 1: sent 1000 is not acked 999 + in flight 0 + timed out 0 + failed 0 [books]"
         ),
         ([.brokerCountsDiffer, .strict], "QoS 1: 1000 sent, but the broker received 998 [broker-books]"),
-        ([.groups("a", "b"), .storeFailed, .strict], "a: the disk is full [store-failed]"),
         ([.thresholds(failed)], "threshold failed: 'publish_acked > 1000'"),
         (
             [.thresholds(failed, held, unknown)],

@@ -47,7 +47,6 @@ enum Event: Hashable, Sendable {
     case busyLoop(seconds: Int, waiting: Double = 1)
     case stolen(share: Double)
     case connects(begun: UInt64, returnShare: Double = 1)
-    case storeFailed
 
     static func thresholds(_ sentences: String...) -> Event { .judged(sentences) }
     static func groups(_ names: String...) -> Event { .named(names) }
@@ -143,7 +142,6 @@ struct SampleRun {
             var pace = ConnectPace(rate: 100, begun: begun, lastBegun: self.outcome.began + .seconds(1))
             pace.returnShare = returnShare
             self.pace = pace
-        case .storeFailed: self.accounts[0].limited.append(.init(code: "store-failed", text: "the disk is full"))
         }
     }
 

@@ -38,8 +38,6 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
         /// In closed loop.
         var think = TimeAmount.zero
         var seed: UInt64 = 1
-        /// How long a commit takes, by its number; without it nothing is kept.
-        var commits: (@Sendable (Int) -> VirtualStore.Commit)?
         /// Sessions go on over connections.
         var isPersistent = false
         var topicAlias: MQTTLoad.TopicAlias?
@@ -53,11 +51,9 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
 
     let setup: Setup
     let load: MQTTLoad
-    let store: VirtualStore?
 
     init(_ setup: Setup) throws {
         self.setup = setup
-        let keeps = setup.commits != nil
         func session() -> SessionOptions {
             SessionOptions(
                 version: .v5,
@@ -65,10 +61,7 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
                 keepAlive: setup.keepAlive,
                 sessionExpiry: setup.isPersistent ? 3_600 : nil,
                 window: setup.window,
-                ackTimeout: setup.ackTimeout,
-                defersReleases: keeps,
-                defersCompletions: keeps,
-                acknowledgesMessages: keeps ? .byOwner : .atOnce
+                ackTimeout: setup.ackTimeout
             )
         }
         var load = MQTTLoad.small(
@@ -88,7 +81,6 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
         load.reconnects = setup.reconnects
         load.reconnectPeriod = setup.reconnectPeriod
         load.seed = setup.seed
-        load.keepsFlows = keeps
         load.stream.topicAlias = setup.topicAlias
         if setup.topology == .request { load.stream.responseTopic = Template(parsing: "answers/%c") }
         load.stages = setup.stages.map { MetricStage($0.name, measured: $0.isMeasured) }
@@ -122,19 +114,7 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
             plan.measure = start
         }
         plan.operatorsListen = setup.topology == .request
-        let store = setup.commits.map { VirtualStore(loop, $0) }
-        self.store = store
-        if let store {
-            network.oracle.onStep = { client, step in
-                store.hears(String(decoding: load.values(of: client).clientID, as: UTF8.self), step)
-            }
-        }
-        let workload = MQTTWorkload(
-            load,
-            metrics: MQTTMetrics(for: load, loops: 1),
-            hub: DeliveryHub(),
-            store: store.map { KeptFlows(store: $0) }
-        )
+        let workload = MQTTWorkload(load, metrics: MQTTMetrics(for: load, loops: 1), hub: DeliveryHub())
         super.init(workload, plan: plan, network: network)
         workload.prepare([ShardHandle(self.shard)], plan: plan)
     }

@@ -67,7 +67,6 @@ struct AbsentMetricTests {
                 "pubsub --topology request -q 1", "delivery_duration p99 < 1s",
                 "delivery_duration needs one-way messages; with --topology request the metric is request_duration"
             ),
-            ("sub", "store_changes > 0", "store_changes needs a message store; set --store FILE"),
             (
                 "xmpp ping --jid u%i@h -P x", "stanza_acked > 0",
                 "stanza_acked needs stream management; set --sm"

@@ -35,7 +35,7 @@ struct PlanRecordTests {
         "no-wait": .init("--no-wait"),
         "ack-timeout": .init("--ack-timeout 5"), "size": .init("-s 64"), "message": .init("-m x"),
         "retain": .init("-r"),
-        "inflight": .init("-F 3"), "store": .init("--store sqlite:/x.db", beside: "-q 2"),
+        "inflight": .init("-F 3"),
         "payload-format-indicator": .init("--payload-format-indicator"),
         "message-expiry-interval": .init("--message-expiry-interval 5"), "topic-alias": .init("--topic-alias 3"),
         "response-topic": .init("--response-topic r"), "correlation-data": .init("--correlation-data x"),

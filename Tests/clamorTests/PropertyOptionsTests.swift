@@ -274,11 +274,8 @@ struct PropertyOptionsTests {
         #expect(try options(row.line).load(run: 1, seed: 1).problem() == row.problem)
     }
 
-    @Test("--store and --raw")
-    func storeAndRaw() throws {
-        #expect(try options("pub --store memory").store == nil)
-        #expect(try options("pub -c 2 -q 0,1 --store sqlite:a/b.db").store == "a/b.db")
-        #expect(try options("sub -q 2 --store sqlite:%i").store == "%i")
+    @Test("--raw")
+    func raw() throws {
         #expect(try options("conn --raw c000").raw == [0xC0, 0])
     }
 
@@ -363,13 +360,6 @@ struct PropertyOptionsTests {
                 "conn --storm 1%@1s --storm 30%@2500ms --duration 2s --warmup 500ms",
                 "--storm: 2500ms is not before the load's end, which --warmup and --duration put at 2500ms; "
                     + "raise --duration, or let the storm begin earlier"
-            ),
-            ("pub --store file", "--store: 'file' is not memory or sqlite:PATH"),
-            ("pub --store sqlite:", "--store: 'sqlite:' is not memory or sqlite:PATH"),
-            ("pub --store sqlite:a", "--store: nothing is kept at QoS 0; add -q 1 or -q 2, or leave it out"),
-            (
-                "sub -q 1 --store sqlite:a",
-                "--store: a subscriber keeps what comes at QoS 2; add -q 2, or leave it out"
             ),
             (
                 "conn --raw zz",

@@ -243,10 +243,6 @@ struct SegmentOptionsTests {
         ),
         Refusal("pub -c 8 --processes 0", "clamor pub: --processes: '0' is not a whole number of 1 to 1024"),
         Refusal(
-            "pub -c 8 -q 1 --processes 2 --store sqlite:/tmp/x",
-            "clamor pub: --store: each process needs a file of its own; give the segments theirs with --segment I/N"
-        ),
-        Refusal(
             "xmpp message --jid u%i@h --password p -c 8 --rate 1/s --pairing hotspot --processes 2",
             "clamor xmpp message: --processes: with --pairing hotspot clients of all segments would write to one, where "
                 + "in this build no ledger follows them; take another pairing, or one process"

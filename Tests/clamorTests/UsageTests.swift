@@ -103,10 +103,6 @@ struct UsageTests {
             "clamor pubsub: --response-topic: 'a' is the same for all, and each would read all answers; add %c"
         ),
         Refusal(
-            "pubsub --topology request -q 1 --store sqlite:/tmp/z.db",
-            "clamor pubsub: --store: keeps no answers; leave it out, or use another --topology"
-        ),
-        Refusal(
             "pubsub --topology fan-out -c 3 --subscribers 4",
             "clamor pubsub: --subscribers: fan-out has one publisher, and -c counts subscribers too; leave one out"
         ),

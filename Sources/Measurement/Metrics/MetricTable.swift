@@ -198,7 +198,7 @@ extension MetricDefinition {
         ("Connections", connections), ("Publishing (MQTT)", publishing), ("Receiving", receiving),
         ("Requests (MQTT 5, `--topology request`)", requests),
         ("Changing subscriptions (`--subscription-churn`)", churn),
-        ("Store (`--store sqlite:PATH`)", store), ("XMPP", xmpp), ("Traffic and decoder", traffic),
+        ("XMPP", xmpp), ("Traffic and decoder", traffic),
         ("`clamor decode`", decoders), ("Generator and host", hosts), ("The watched server", servers),
     ]
 
@@ -351,28 +351,6 @@ extension MetricDefinition {
     package static let subscriptionChurnUnfinished = counter("subscription_churn_unfinished")
         .help("Turns that the end of the load, or by plan of the connection, cut off.")
 
-    // MARK: Store
-
-    private static let store: [MetricDefinition] = [
-        storeCommit, storeChanges, storeMessages, storeRecorded, storeRestored, storeDelivered, storeRefused,
-        storeDropped,
-    ]
-    package static let storeCommit = duration("store_commit_duration").witness(storeChanges)
-        .help("From handed to the message store to committed.")
-    package static let storeChanges = counter("store_changes").help("Committed changes of the message store.")
-    package static let storeMessages = counter("store_messages", "qos=1|2")
-        .help("Messages committed to the store before they were sent.")
-    package static let storeRecorded = counter("store_recorded")
-        .help("Received QoS 2 messages, committed to the store before PUBREC.")
-    package static let storeRestored = counter("store_restored", "qos=1|2")
-        .help("Messages of an earlier run that the store held.")
-    package static let storeDelivered = counter("store_delivered", "qos=1|2")
-        .help("Restored messages that the server acknowledged.")
-    package static let storeRefused = counter("store_refused", "qos=1|2").mishap
-        .help("Restored messages that the server refused with a reason code.")
-    package static let storeDropped = counter("store_dropped", "qos=1|2").mishap
-        .help("Restored messages that were dropped, because the server had no session.")
-
     // MARK: XMPP
 
     private static let xmpp: [MetricDefinition] = [
@@ -473,8 +451,8 @@ extension MetricDefinition {
     // MARK: The watched server
 
     private static let servers: [MetricDefinition] = [
-        serverCPU, serverCPUTime, serverThreadCPU, serverMemory, serverMemoryIdle, serverDescriptors,
-        serverCPUPerMessage, serverMemoryPerConnection, serverMetric, serverSys,
+        serverCPU, serverCPUTime, serverThreadCPU, serverCPUThrottled, serverMemory, serverMemoryIdle,
+        serverMemoryLimit, serverDescriptors, serverCPUPerMessage, serverMemoryPerConnection, serverMetric, serverSys,
     ]
     package static let serverCPU = gauge("server_cpu", "process").unit("cores").role(.server)
         .help("CPU that a watched process of the server used, in cores.")
@@ -482,10 +460,14 @@ extension MetricDefinition {
         .help("CPU time of a watched process of the server.")
     package static let serverThreadCPU = gauge("server_thread_cpu", "process thread").unit("cores").role(.server)
         .help("Share of a core that a thread of a watched process used: the 16 busiest, if they ever used 1 %.")
+    package static let serverCPUThrottled = gauge("server_cpu_throttled", "process").role(.server)
+        .help("Time per second for which the CPU quota of its control group stopped a watched process.")
     package static let serverMemory = gauge("server_memory_bytes", "process").unit("bytes").role(.server)
         .help("Resident memory of a watched process of the server.")
     package static let serverMemoryIdle = gauge("server_memory_idle_bytes", "process").unit("bytes").role(.server)
         .help("Resident memory of a watched process before the first client connected.")
+    package static let serverMemoryLimit = gauge("server_memory_limit_bytes", "process").unit("bytes").role(.server)
+        .help("Memory that the control groups of a watched process allow; absent without a limit.")
     package static let serverDescriptors = gauge("server_descriptors", "process").role(.server)
         .help("Open descriptors of a watched process of the server.")
     package static let serverCPUPerMessage = gauge("server_cpu_per_message").unit("seconds").role(.server).down

@@ -83,7 +83,7 @@ extension RunPage {
     private func durations(_ latencies: [MetricDefinition]) -> String {
         let columns = ["latency", "series", "count"] + Self.figures.map(\.0)
         var table = PageTable("Response times from due; service times from the write", columns, words: 2)
-        let others = MetricDefinition.all(.wait) + MetricDefinition.all(.step) + [.storeCommit]
+        let others = MetricDefinition.all(.wait) + MetricDefinition.all(.step)
         for kind in latencies.flatMap({ [$0] + [$0.twin].compactMap(\.self) }) + others {
             for metric in self.whole.metrics where metric.isOf(kind) {
                 // At QoS 1 and 2 the answer says more, and a wait below a microsecond is none.

@@ -109,10 +109,9 @@ package enum Comparability {
     }
 }
 
-/// The identity of a plan: all its entries except its name, the server's place, the seed and values derived from it,
-/// and the file of a store.
+/// The identity of a plan: all its entries except its name, the server's place, the seed and values derived from it.
 struct PlanIdentity {
-    private static let incidental: Set = ["targets", "seed", "store", "schedule_hash"]
+    private static let incidental: Set = ["targets", "seed", "schedule_hash"]
 
     /// The entries by their paths: `groups.sensors.rate`.
     private(set) var facts: [String: String] = [:]

@@ -25,7 +25,6 @@ final class MQTTGroup: RunGroup {
     private var guestBooks: [Books] = []
     private var certificate: EmbeddedCertificate?
     private var layers: RunLayers?
-    private var store: RunStore?
     private var broker: (any RunBroker)?
     private(set) var clock: ClockRecord?
     private var echoes: ClockEchoes?
@@ -53,13 +52,12 @@ final class MQTTGroup: RunGroup {
     var options: LoadOptions { self.run.common }
     var messageRate: Double? { self.run.messageRate }
     var deliveries: Double { self.run.deliveries }
-    var descriptors: Int { self.run.store == nil ? 0 : Descriptors.store }
 
     var isDivisible: @Sendable (SegmentOptions) -> Bool {
         { [run = self.run] segments in
             var run = run
             run.segment = segments
-            return run.storeProblem == nil && run.segmentProblems().isEmpty
+            return run.segmentProblems().isEmpty
         }
     }
 
@@ -83,20 +81,6 @@ final class MQTTGroup: RunGroup {
         return MQTTWorkload(load, metrics: metrics, plan: plan, group: self.place, hub: neighbourhood.hub)
     }
 
-    func open(_ load: MQTTWorkload) async throws(RunRefusal) -> MQTTWorkload {
-        guard self.run.store == nil || load.hasFixedAudiences else {
-            let words =
-                "keeps one stream of a client, and the messages of these have several; give each a group of its own"
-            throw RunRefusal(self.named("\(\.store): \(words)"))
-        }
-        do throws(RunRefusal) {
-            self.store = try await RunStore(self.run, load.load)
-        } catch {
-            throw RunRefusal(self.named("\(\.store): \(error.line)"))
-        }
-        return load.with(store: self.store?.flows)
-    }
-
     func start(in world: RunWorld) throws(RunRefusal) -> [String] {
         if case .embedded(let arguments) = self.run.target, self.host == nil {
             self.broker = try world.startBroker?()
@@ -109,7 +93,7 @@ final class MQTTGroup: RunGroup {
                 )
             }
         }
-        return (self.store?.remark.map { [self.named("\(\.store): \($0)")] } ?? []) + self.literalNames
+        return self.literalNames
     }
 
     /// The embedded broker takes the messages that the run sends, those to one client among them.
@@ -210,9 +194,7 @@ final class MQTTGroup: RunGroup {
             self.clock?.exchanges = estimate.exchanges
         }
         if self.clock != nil, let clock = self.leader?.clock { self.clock = clock }
-        // All clients have ended, and their last commits too, unless a commit did not return.
-        guard let line = await self.store?.close(within: .seconds(30)) else { return [] }
-        return ["--store: \(line)"]
+        return []
     }
 
     /// The embedded broker is known; another one is asked by a client beside the load.
@@ -269,15 +251,7 @@ final class MQTTGroup: RunGroup {
     /// Warnings for standard error that are not among the figures.
     func remarks(_ record: RunRecord) -> [String] {
         let isApart = record.notes?.contains { $0.code == "targets-apart" } ?? false
-        let apart =
-            isApart ? ["the targets look like separate servers; add --separate, or 'separate: true' in a file"] : []
-        // Messages of an earlier run that the store dropped.
-        let dropped = record.metrics.filter { $0.isOf(.storeDropped) }.reduce(0) { $0 + ($1.counter?.value ?? 0) }
-        guard dropped > 0 else { return apart }
-        let words = dropped == 1 ? "1 message of an earlier run was" : "\(Int(dropped)) messages of an earlier run were"
-        let line: OptionWords =
-            "\(\.store): \(words) dropped, for the server has no session for them ([MQTT-3.2.2-5])"
-        return apart + [self.named(line)]
+        return isApart ? ["the targets look like separate servers; add --separate, or 'separate: true' in a file"] : []
     }
 
     func close() {

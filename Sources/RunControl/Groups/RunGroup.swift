@@ -32,8 +32,6 @@ package protocol RunGroup: AnyObject, SendableMetatype {
     var messageRate: Double? { get }
     /// Deliveries per message.
     var deliveries: Double { get }
-    /// Open descriptors, apart from one per client and those of every run.
-    var descriptors: Int { get }
     /// Additional memory per client, above that of every client.
     var clientBytes: UInt64 { get }
     /// Whether this many segments can share it; each gets its segment in its options.
@@ -43,8 +41,6 @@ package protocol RunGroup: AnyObject, SendableMetatype {
     var prepared: PreparedGroup<Load>? { get set }
     /// Reads and checks the clients' inputs.
     func makeLoad(seed: UInt64, loops: Int) throws(RunRefusal) -> Load
-    /// Opens the group's files, before results may be written.
-    func open(_ load: Load) async throws(RunRefusal) -> Load
     /// Starts the group's own servers.
     ///
     /// - Returns: lines for standard error.
@@ -108,9 +104,7 @@ package struct GroupFacts: Sendable {
 extension RunGroup {
     package var messageRate: Double? { self.options.messageRate }
     package var deliveries: Double { 0 }
-    var descriptors: Int { 0 }
     var clientBytes: UInt64 { 0 }
-    func open(_ load: Load) async throws(RunRefusal) -> Load { load }
     func start(in world: RunWorld) throws(RunRefusal) -> [String] { [] }
     var targets: [Target] { self.options.targets() }
     func complete(_ plan: inout LoadPlan) {}
@@ -152,11 +146,6 @@ extension RunGroup {
             try self.options.sources(clients: self.options.clients, limits: limits)
         }
         self.prepared = PreparedGroup(load: try self.makeLoad(seed: seed, loops: loops), sources: sources)
-    }
-
-    func open() async throws(RunRefusal) {
-        let load = try await self.open(self.load)
-        self.prepared?.load = load
     }
 
     /// The group's facts, known once it is prepared.

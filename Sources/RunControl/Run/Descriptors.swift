@@ -24,9 +24,6 @@ package enum Descriptors {
     /// A name lookup uses a socket and a file or another socket; each loop makes its own.
     static let perLookup = 2
 
-    /// The store's database and its log, and briefly their directory.
-    static let store = 3
-
     /// Raises the soft limit to the hard one.
     package static func raiseLimit() {
         var limit = rlimit()

@@ -92,13 +92,8 @@ package struct HostQuestion {
             deliveries: self.groups[0].deliveries,
             limits: limits,
             threads: self.threads,
-            descriptorsBeside: self.descriptors
+            descriptorsBeside: Descriptors.beside(self.groups.map(\.options), threads: self.threads)
         )
-    }
-
-    private var descriptors: Int {
-        Descriptors.beside(self.groups.map(\.options), threads: self.threads)
-            + self.groups.reduce(0) { $0 + $1.descriptors }
     }
 
     private func words(_ groups: [any RunGroup]) -> String {

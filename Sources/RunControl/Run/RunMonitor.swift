@@ -27,6 +27,7 @@ actor RunMonitor: RunObserver {
     private let watch: ServerMonitor?
     /// Levels and counts of the watched servers.
     private var observed = MetricTotals()
+    private var slopes = SlopeMeter()
     private var record: RunRecord
     /// `nil` where the host is not what carries the run.
     private var host: HostLoad?
@@ -110,6 +111,7 @@ actor RunMonitor: RunObserver {
         }
         let throttled = self.quota.take()
         if phase == .measure {
+            self.slopes.add(interval.metrics, seconds: seconds)
             self.measuredSeconds += seconds
             if let throttled { self.audit.throttled(throttled, of: span.nanoseconds) }
         }
@@ -259,7 +261,8 @@ actor RunMonitor: RunObserver {
         var metrics = self.accumulator.metrics(measuredSeconds: seconds)
         metrics += self.groups.compactMap { $0.decodeTime(measuredSeconds: seconds) }
         if let memory = self.memory.reading { metrics.append(Metric(.generatorMemory, reading: .gauge(memory))) }
-        return metrics + (self.host?.metrics ?? []) + self.observed.metrics(measuredSeconds: seconds)
+        metrics += (self.host?.metrics ?? []) + self.observed.metrics(measuredSeconds: seconds)
+        return self.slopes.adding(to: metrics)
     }
 
     // MARK: - The end

@@ -87,7 +87,6 @@ package struct RunSession {
         if let problem = self.thresholds.lazy.compactMap({ $0.problem(in: known) }).first {
             throw RunRefusal("--\(problem)")
         }
-        for group in self.groups { try await group.open() }
         // A segment starts its servers before its leader sends the start.
         if self.options.segment.isLed { try self.startServers() }
         // The watched servers as they are before the first client.

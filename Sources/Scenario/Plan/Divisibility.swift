@@ -6,11 +6,6 @@ extension MQTTOptions {
     /// Streams that the ledgers of all segments may have together, which a merge holds at once: some 100 bytes each.
     private static let mostStreams = 4_194_304
 
-    package var storeProblem: OptionWords? {
-        self.store == nil || self.segment.processes == nil
-            ? nil : "each process needs a file of its own; give the segments theirs with \(\.segment, "I/N")"
-    }
-
     /// Why the load cannot be divided into segments; empty if it can.
     ///
     /// Each segment has clients, and publishers with their subscribers.

@@ -124,7 +124,6 @@ extension MQTTOptions {
         if self.kind == .pub || self.kind == .pubsub { self.addPublishing(to: &facts) }
         if self.kind == .pubsub { facts.text("topology", self.topology.rawValue, .schedule) }
         self.addSubscribing(to: &facts)
-        if self.store != nil { facts.text("store_kind", "sqlite", .record) }
         return facts
     }
 

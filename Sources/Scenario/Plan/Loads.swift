@@ -123,7 +123,6 @@ extension MQTTOptions {
         load.reconnectPeriod = .nanoseconds(self.reconnectPeriod)
         load.seed = seed
         load.stages = self.metricStages
-        load.keepsFlows = self.store != nil
         if self.churn != nil { load.departures.insert(.churn) }
         if self.storms.contains(where: { $0.until == nil }) { load.departures.insert(.storm) }
         if self.storms.contains(where: { $0.until != nil }) { load.departures.insert(.offline) }
@@ -220,7 +219,7 @@ extension MQTTOptions {
             cleanStart: self.clean,
             keepAlive: self.keepAlive,
             sessionExpiry: self.sessionExpiry,
-            sessionEndsWithOwner: self.store == nil && !self.keepsSessions,
+            sessionEndsWithOwner: !self.keepsSessions,
             takesUpSession: self.keepsSessions,
             // 0 means the peer's receive maximum.
             window: self.window == 0 ? 65_535 : min(self.window, 65_535),
@@ -230,11 +229,7 @@ extension MQTTOptions {
             topicAliasMaximum: self.connect.topicAliasMaximum ?? 0,
             requestsResponseInformation: self.connect.requestsResponseInformation,
             requestsProblemInformation: self.connect.requestsProblemInformation,
-            userProperties: self.connect.userProperties,
-            // Each step waits for the store: in an earlier run the client may have had the other role.
-            defersReleases: self.store != nil,
-            defersCompletions: self.store != nil,
-            acknowledgesMessages: self.store != nil ? .byOwner : .atOnce
+            userProperties: self.connect.userProperties
         )
     }
 }

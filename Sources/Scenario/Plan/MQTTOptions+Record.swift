@@ -93,7 +93,6 @@ extension MQTTOptions {
         if case .embedded(let faults) = self.target, !faults.isEmpty {
             plan["broker"] = .string(faults.joined(separator: " "))
         }
-        if let path = self.store { plan["store"] = .string("sqlite:\(path)") }
         if let rows = self.rows {
             plan["rows"] = .integer(Int64(rows.count))
             plan["rows_sha256"] = .string(rows.digest)

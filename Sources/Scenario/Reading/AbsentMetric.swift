@@ -80,12 +80,6 @@ package struct AbsentMetric {
         ),
         Need([.departuresMissed], of: .loads, "clients that leave by plan; set \(\.churn, "N/s") or \(\.storm, "T")"),
         Need(beginning: "subscription_churn_", of: .mqtt, "changing subscriptions; set \(\.subscriptionChurn, "N/s")"),
-        Need(
-            [.storeMessages],
-            of: .publishing,
-            "a message store and QoS 1 or 2; set \(\.store, "FILE") and \(\.qos, "1")"
-        ),
-        Need(beginning: "store_", of: [.pub, .sub, .pubsub], "a message store; set \(\.store, "FILE")"),
         Need([.request], beginning: "requests_", of: [.pubsub], "requests with answers; set \(\.topology, "request")"),
         Need(
             [.deliveryNegative],

@@ -14,7 +14,6 @@ extension GivenOptions {
         options.p2p = self.lists.p2p
         options.qualities = self[\.qos] ?? self[\.subscribeQoS] ?? options.qualities
         if kind == .pub || kind == .pubsub { self.readPublishing(into: &options) }
-        self.readStore(into: &options)
         self.checkTopic(\.responseTopic)
         if kind == .pubsub {
             self.checkRequests(&options)

@@ -77,20 +77,6 @@ extension GivenOptions {
         }
     }
 
-    /// Where clients keep their flows; behind the QoS.
-    mutating func readStore(into options: inout MQTTOptions) {
-        guard let text = self[\.store], text != "memory" else { return }
-        guard text.hasPrefix("sqlite:"), text != "sqlite:" else {
-            return self.refuse(\.store, "'\(text)' is not memory or sqlite:PATH")
-        }
-        options.store = String(text.dropFirst("sqlite:".count))
-        if options.kind == .sub, options.highestQoS < 2 {
-            self.refuse(\.store, "a subscriber keeps what comes at QoS 2; add \(\.subscribeQoS, "2"), or leave it out")
-        } else if options.highestQoS == 0 {
-            self.refuse(\.store, "nothing is kept at QoS 0; add \(\.qos, "1") or \(\.qos, "2"), or leave it out")
-        }
-    }
-
     // MARK: - Pace
 
     /// When operations are due, and how many.
@@ -242,9 +228,6 @@ extension GivenOptions {
             let words: OptionWords =
                 "requests carry the header that their answers are known by; give \(\.size) \(options.headerSize) or more, or put %{ledger} into \(\.message)"
             self.refuse(first: \.message, \.size, because: words)
-        }
-        if options.store != nil {
-            self.refuse(\.store, "keeps no answers; leave it out, or use another \(\.topology)")
         }
         if options.retain { self.refuse(\.retain, "a retained request would be answered again; leave it out") }
         if options.publishProperties.correlationData != nil {

@@ -71,7 +71,6 @@ extension GivenOptions {
 
     /// Refuses a load that cannot be divided.
     mutating func checkSegments(_ options: MQTTOptions) {
-        if let words = options.storeProblem { self.refuse(\.store, words) }
         self.refuse(options.segmentProblems())
     }
 
@@ -114,7 +113,7 @@ extension GivenOptions {
             let problems =
                 switch group.work {
                 case .mqtt(let options):
-                    (options.storeProblem.map { [$0] } ?? []) + options.segmentProblems(server: \OptionTable.target)
+                    options.segmentProblems(server: \OptionTable.target)
                         + (spans && options.answersSegments ? [Self.mixed] : [])
                         + (hasMessages && options.hearsGroups
                             ? options.common.sharingProblems(server: \OptionTable.target) : [])

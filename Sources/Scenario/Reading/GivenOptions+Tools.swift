@@ -177,6 +177,9 @@ extension GivenOptions {
             // Whether there is a ledger to ask is found out with the load.
             if let problem = TextCheck.threshold(sentence, hasLedger: true) {
                 self.refuse(\.objectives, "'\(sentence)': \(problem)", at: index)
+            } else if options.hold < 60_000_000_000, (try? Threshold.parse(sentence))?.field == .slope {
+                let words: OptionWords = "'\(sentence)': a slope needs a minute or more; add \(\.hold, "90s")"
+                self.refuse(\.objectives, words, at: index)
             }
         }
         return options

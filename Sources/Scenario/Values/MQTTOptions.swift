@@ -64,8 +64,6 @@ package struct MQTTOptions: ProtocolOptions, Hashable, Sendable, OptionsRoot {
     /// The options of all filters that have none of their own.
     package var subscribe = MQTTLoad.SubscriptionOptions()
     package var subscriptionChurn: SubscriptionChurnOption?
-    /// The file in which clients keep their flows; `nil`: in memory.
-    package var store: String?
     /// The values of columns in texts.
     package var rows: RowTable?
 

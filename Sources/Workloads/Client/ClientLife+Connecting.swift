@@ -178,7 +178,6 @@ extension ClientLife {
     }
 
     package func ended(_ place: Int, _ end: End, now: NIODeadline) {
-        defer { self.afterEnd(place) }
         let stage = self.clients[place].stage
         self.clients[place].connection = nil
         self.clients[place].timerAt = .distantFuture
@@ -274,7 +273,7 @@ extension ClientLife {
     }
 
     package func abort(_ place: Int) {
-        guard self.clients[place].stage != .finished else { return self.abandonStored(place) }
+        guard self.clients[place].stage != .finished else { return }
         if let link = self.clients[place].connection, self.clients[place].stage != .connecting {
             if self.clients[place].stage != .flushing { self.clients[place].stage = .finishing }
             link.abort()
@@ -282,13 +281,12 @@ extension ClientLife {
             self.finish(place)
         }
         if self.clients[place].stage != .finished { self.finished(place) }
-        self.abandonStored(place)
     }
 
     func finished(_ place: Int) {
         self.clients[place].stage = .finished
         self.settle(place)
         self.shard.settled(place, up: false)
-        self.release(place)
+        self.shard.finished(place)
     }
 }

@@ -210,7 +210,6 @@ extension ClientLife {
     package func wrote(_ place: Int, bytes: Int) { self.meter.add(self.metrics.traffic.bytesSent, UInt64(bytes)) }
 
     package func writable(_ place: Int, now: NIODeadline) {
-        defer { self.afterWritable(place) }
         let count = Int(self.clients[place].unsent)
         if count > 0 {
             self.clients[place].unsent = 0

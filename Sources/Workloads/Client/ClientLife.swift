@@ -55,8 +55,6 @@ package protocol ClientLife: LoopWork, ConnectObserver {
     ///
     /// - Returns: whether the end counts as an error, and whether the life handles it now.
     func handleEnd(_ place: Int, _ end: End) -> (isCounted: Bool, goesOn: Bool)
-    /// The client has gone on after the end of its link.
-    func afterEnd(_ place: Int)
     /// How to count an end that the run did not request.
     func account(of end: End) -> (kind: String, reason: DisconnectReason, words: String)
     /// Whether a client may retry after a connect that ended this way.
@@ -67,10 +65,6 @@ package protocol ClientLife: LoopWork, ConnectObserver {
     func handleLoss(_ place: Int)
     /// The client has no more connections. Settles the messages it still holds.
     func settle(_ place: Int)
-    /// Tells the shard that the client has ended.
-    func release(_ place: Int)
-    /// The run is over; messages that the client stores are no longer awaited.
-    func abandonStored(_ place: Int)
     /// The run asks the client to close.
     func noteClosing(_ place: Int)
     /// Operations of the client and stream will never be sent.
@@ -111,9 +105,6 @@ package protocol ClientLife: LoopWork, ConnectObserver {
     func settleWritten(_ place: Int, sent: Int, lost: Int)
     /// How many of the last messages the ended link did not send and will never send.
     func lostUnsent(_ place: Int, of count: Int, bytes: Int) -> Int
-
-    /// The socket takes writes again.
-    func afterWritable(_ place: Int)
 
     // MARK: Samples
 
@@ -173,10 +164,6 @@ extension ClientLife {
     package func mayRetry(_ place: Int, after end: End) -> Bool { end.allowsRetry }
     package func joinEnded(_ place: Int, _ end: End) {}
     package func handleLoss(_ place: Int) {}
-    package func release(_ place: Int) { self.shard.finished(place) }
-    package func abandonStored(_ place: Int) {}
-    package func afterEnd(_ place: Int) {}
-    package func afterWritable(_ place: Int) {}
     package func noteClosing(_ place: Int) {}
     package func noteNeverSent(_ place: Int, stream: Int, _ batch: OperationBatch) {}
     package func complete(_ sample: inout LoadSample) {}

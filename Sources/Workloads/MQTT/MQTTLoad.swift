@@ -199,8 +199,6 @@ package struct MQTTLoad: Sendable {
     /// The layers between TCP and MQTT.
     package var layers: Set<ConnectError.Phase> = []
     package var seed: UInt64 = 0
-    /// QoS 1 and 2 flows are stored, and each step waits for the store.
-    package var keepsFlows = false
     /// CLOCK_REALTIME minus the monotonic clock, read once.
     ///
     /// Headers hold the former, the run counts in the latter.

@@ -32,20 +32,6 @@ package struct MQTTMetrics: Sendable {
         package let negative: CounterID?
     }
 
-    package struct Store: Sendable {
-        package let commit: DurationID
-        package let changes: CounterID
-        /// Messages of this run that were stored before they were sent, by QoS from 1.
-        package let messages: [CounterID?]
-        /// Received QoS 2 messages that were stored before PUBREC.
-        package let recorded: CounterID
-        /// Stored messages of an earlier run, and their outcome, by QoS from 1.
-        package let restored: [CounterID]
-        package let delivered: [CounterID]
-        package let refused: [CounterID]
-        package let dropped: [CounterID]
-    }
-
     package let catalog: MetricCatalog
     package let connect: ConnectMetrics
     /// The connects of clients that were connected before; ``connect`` if no client reconnects.
@@ -59,8 +45,6 @@ package struct MQTTMetrics: Sendable {
     let deliveries: [Delivery]
     /// The deliveries to each share group with members in several groups.
     private let sharedDeliveries: [String: [Delivery]]
-    /// The metrics of the store, if clients keep their flows in one.
-    package let store: Store?
     /// Requests that the subscribers answered.
     package let answers: CounterID?
     package let scheduleLag: DurationID
@@ -83,7 +67,6 @@ package struct MQTTMetrics: Sendable {
         self.reconnect =
             load.comesBack ? ConnectMetrics(isReconnect: true, layers: load.layers, &catalog) : self.connect
         self.departures = DepartureMetrics.all(load.departures, &catalog)
-        let published = load.publishers > 0 ? Array(Set(load.streams.flatMap(\.qualities))).sorted() : []
         var publish: [Publish] = []
         for stream in load.streams where load.publishes {
             let label = load.hasStreams ? stream.name : nil
@@ -93,7 +76,6 @@ package struct MQTTMetrics: Sendable {
             publish += QoS.allCases.compactMap { own[$0] ?? levels.first.flatMap { own[$0] } }
         }
         self.publishByQoS = publish
-        self.store = load.keepsFlows ? Self.store(published, &catalog) : nil
         let isRequest = load.topology == .request
         self.answers = isRequest ? catalog.counter(.requestsAnswered) : nil
         self.scheduleLag = catalog.duration(.scheduleLag)
@@ -187,25 +169,6 @@ package struct MQTTMetrics: Sendable {
         let table = UnsafeMutablePointer<Row>.allocate(capacity: rows.count)
         for (index, row) in rows.enumerated() { (table + index).initialize(to: row) }
         return table
-    }
-
-    private static func store(_ published: [QoS], _ catalog: inout MetricCatalog) -> Store {
-        let levels: [QoS] = [.atLeastOnce, .exactlyOnce]
-        func counters(_ kind: MetricDefinition) -> [CounterID] {
-            levels.map { catalog.counter(kind, ["qos": "\($0.rawValue)"]) }
-        }
-        return Store(
-            commit: catalog.duration(.storeCommit),
-            changes: catalog.counter(.storeChanges),
-            messages: levels.map { qos in
-                published.contains(qos) ? catalog.counter(.storeMessages, ["qos": "\(qos.rawValue)"]) : nil
-            },
-            recorded: catalog.counter(.storeRecorded),
-            restored: counters(.storeRestored),
-            delivered: counters(.storeDelivered),
-            refused: counters(.storeRefused),
-            dropped: counters(.storeDropped)
-        )
     }
 
     /// `stream`: the stream's name, in a load with several.

@@ -18,11 +18,6 @@ extension MQTTShardWork {
         now: NIODeadline
     ) {
         var publish = publish
-        if let store = self.store,
-            !store.acknowledged(place, type, reason: reason, &publish, finished: finished)
-        {
-            return
-        }
         // It has already been counted as timed out; a late answer is no acknowledgement.
         if timedOut { return }
         if self.isLate(place, now) { return self.answeredLate(place, type, publish, isFinal: finished, now: now) }
@@ -75,7 +70,7 @@ extension MQTTShardWork {
     ) {
         var publish = publish
         publish.isReceived = type == .pubComp
-        if isFinal { return self.noteAbandoned(place, publish, .connectionLost(timedOutBefore: false), now: now) }
+        if isFinal { return self.abandoned(place, publish, .connectionLost(timedOutBefore: false), now: now) }
         let (ids, lane) = (
             self.ids(publish.qos, stream: self.flight(place, publish).stream), self.shard.times.lane(publish.due)
         )
@@ -106,11 +101,6 @@ extension MQTTShardWork {
     }
 
     package func abandoned(_ place: Int, _ publish: InFlightPublish, _ why: AbandonReason, now: NIODeadline) {
-        if let store = self.store { return store.abandoned(place, publish, why, now: now) }
-        self.noteAbandoned(place, publish, why, now: now)
-    }
-
-    func noteAbandoned(_ place: Int, _ publish: InFlightPublish, _ why: AbandonReason, now: NIODeadline) {
         let flight = self.flight(place, publish)
         let ids = self.ids(publish.qos, stream: flight.stream)
         // The last messages of a connection may never have left this process.

@@ -53,8 +53,6 @@ extension MQTTShardWork {
     }
 
     package func connected(_ place: Int, _ connack: ConnAck, resumed: Bool, now: NIODeadline) {
-        guard self.store?.accepted(place, resumed: resumed, now: now) ?? true else { return }
-        defer { self.store?.connected(place) }
         // A client that cannot do its work has no connect that succeeded.
         if let reason = self.disallowed(place) {
             return self.refuse(place, "not allowed", "CONNACK does not allow what this load does: \(reason.name)")
@@ -136,22 +134,9 @@ extension MQTTShardWork {
         // No connection of this run will answer the messages that the session still holds.
         let now = self.context.now
         self.sessions[place].discardState { publish, timedOut in
-            if let store = self.store {
-                store.end(place, publish, timedOut: timedOut, forgets: false, now: now)
-            } else {
-                self.noteAbandoned(place, publish, .connectionLost(timedOutBefore: timedOut), now: now)
-            }
+            self.abandoned(place, publish, .connectionLost(timedOutBefore: timedOut), now: now)
         }
     }
-
-    package func release(_ place: Int) {
-        if let store = self.store { return store.finished(place) }
-        self.shard.finished(place)
-    }
-
-    package func abandonStored(_ place: Int) { self.store?.abort(place) }
-
-    package func afterEnd(_ place: Int) { self.store?.connectionEnded(place) }
 
     // MARK: - Time
 

@@ -36,8 +36,6 @@ extension MQTTShardWork {
 
     package func send(_ place: Int, _ batch: OperationBatch) {
         guard let connection = self.clients[place].connection else { return }
-        let qos = self.clients[place].own.qos
-        if let store = self.store, qos != .atMostOnce { return store.take(place, batch) }
         let began = self.context.refresh()
         self.recordLag(batch, began: began) { stream in
             self.ids(self.qos(place, stream: stream), stream: stream).pointee.operation.blocked
@@ -143,7 +141,7 @@ extension MQTTShardWork {
             self.countSent(place, operation, sent)
             guard lost > 0 else { return }
             self.meter.add(operation.notSent, UInt64(lost))
-            let next = self.nextWritten(place)
+            let next = self.clients[place].sequence
             let unsent = next - min(next, UInt64(lost))..<next
             self.clients[place].unknown.insert(unsent)
             self.exceptions[place, default: PublishExceptions()].unsent.insert(unsent)
@@ -162,12 +160,6 @@ extension MQTTShardWork {
         let left = sent + lost >= all.count ? [] : Array(all.dropFirst(sent))
         if isCurrent { self.writing = -1 }
         self.tails[place] = left.isEmpty ? nil : left
-    }
-
-    /// The number of the client's first message that was not written; with a store, messages are numbered before.
-    func nextWritten(_ place: Int) -> UInt64 {
-        let stored = self.clients[place].own.qos == .atMostOnce ? nil : self.store?.sentCount(place)
-        return stored ?? self.clients[place].sequence
     }
 
     package func noteWrite(_ place: Int, _ connection: MQTTConnection, first: UInt64, count: Int, began: NIODeadline) {
@@ -208,10 +200,7 @@ extension MQTTShardWork {
         }
     }
 
-    package func afterWritable(_ place: Int) { self.store?.write(place) }
-
     package func resend(_ place: Int, id: UInt16, _ publish: InFlightPublish, now: NIODeadline) {
-        if let store = self.store { return store.resend(place, publish, now: now) }
         let flight = self.flight(place, publish)
         let writer = self.writers + flight.stream
         let size = self.begin(place, stream: flight.stream, qos: publish.qos, number: flight.number, now: now)

@@ -12,7 +12,6 @@ extension MQTTShardWork {
     }
 
     package func readEnded(_ place: Int, packets: Int, now: NIODeadline) {
-        self.store?.readEnded(place, now: now)
         self.tallies[place].packets += UInt64(packets)
         self.meter.add(self.metrics.traffic.decodePackets, UInt64(packets))
         let madeRoom = self.sessions[place].room > 0 && self.awaitsAnswers(place)
@@ -20,7 +19,6 @@ extension MQTTShardWork {
     }
 
     package func message(_ place: Int, _ view: PublishView, now: NIODeadline) {
-        defer { self.store?.received(place, view) }
         self.tallies[place].received += 1
         guard self.receives else { return }
         let ids = self.arrivals + Int(view.qos.rawValue)
@@ -65,8 +63,6 @@ extension MQTTShardWork {
         let sender = self.deliveries.sender(header.publisher)
         return sender.map { self.deliveries.groups[$0.group].load.topology } == .request
     }
-
-    package func released(_ place: Int, _ id: UInt16, now: NIODeadline) { self.store?.released(place, id) }
 
     /// Whether the message belongs to the run that the ledger follows: this run, or for `sub` alone the first one
     /// heard.

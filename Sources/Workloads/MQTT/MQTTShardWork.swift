@@ -127,8 +127,6 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
     var turns: [Int: SubscriptionTurn] = [:]
     /// Churns that were not begun, until their age is known: the first and the last due time, and how many.
     var missedTurns: [(begin: NIODeadline, due: NIODeadline, count: UInt64)] = []
-    /// Set if clients store their flows.
-    var store: StoreGate?
 
     package init(_ workload: MQTTWorkload, shard: Shard<MQTTShardWork>, connector: any ClientConnector) {
         let (load, metrics) = (workload.load, workload.metrics)
@@ -189,9 +187,6 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
         if load.bond == .ledger { self.joint = JointResult() }
         self.addReceivers()
         self.addPublishers()
-        guard let store = workload.store, let ids = metrics.store else { return }
-        precondition(!self.hasManyAudiences, "a store is for one audience of a client")
-        self.store = StoreGate(store, ids, work: self)
     }
 
     deinit {

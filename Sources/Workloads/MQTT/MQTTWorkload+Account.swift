@@ -10,7 +10,6 @@ extension MQTTWorkload {
         let books = self.books(results, record, delivery)
         account.metrics = books.flatMap(self.requestMetrics) + books.unansweredMetrics
         account.books = books
-        account.limited = Self.storeReasons(record)
         account.ledger = self.ledgerRecord(results, delivery)
         account.clients = results.flatMap(\.tallies).sorted { $0.number < $1.number }.map(self.client)
         return account
@@ -100,18 +99,6 @@ extension MQTTWorkload {
     private func subscriptions(_ results: [MQTTResult]) -> Int {
         results.reduce(into: Set<UInt32>()) { $0.formUnion($1.receivers) }.count { receiver in
             !self.plan.isOnlyMember(receiver, of: self.group)
-        }
-    }
-
-    private static func storeReasons(_ record: RunRecord) -> [Verdict.Reason] {
-        let ways = [
-            (StoreFailure.kind, "ended early"),
-            (StoreFailure.lateKind, "ended with changes that may not be stored"),
-        ]
-        return ways.compactMap { kind, way in
-            guard let failed = record.errors.first(where: { $0.kind == kind }) else { return nil }
-            let words = "\(failed.count) client\(failed.count == 1 ? "" : "s") \(way): \(failed.example)"
-            return Verdict.Reason(code: "store-failed", text: words)
         }
     }
 

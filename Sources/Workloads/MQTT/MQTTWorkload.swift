@@ -11,7 +11,6 @@ package struct MQTTWorkload: Workload {
     package let plan: DeliveryPlan
     package let group: Int
     let hub: DeliveryHub?
-    private(set) var store: KeptFlows?
 
     /// - Parameters:
     ///   - load: the clients' settings.
@@ -19,33 +18,26 @@ package struct MQTTWorkload: Workload {
     ///   - plan: the publishers and receivers of all groups of the run; `nil`: the load is alone.
     ///   - group: the load's place in the plan.
     ///   - hub: tells the loops of all groups when receivers come and go; `nil` if the load is a segment's.
-    ///   - store: the store of the clients' flows, if they are not in memory.
     package init(
         _ load: MQTTLoad,
         metrics: MQTTMetrics,
         plan: DeliveryPlan? = nil,
         group: Int = 0,
-        hub: DeliveryHub? = nil,
-        store: KeptFlows? = nil
+        hub: DeliveryHub? = nil
     ) {
         self.load = load
         self.metrics = metrics
         self.plan = plan ?? DeliveryPlan([DeliveryPlan.Group(load: load)])
         self.group = group
         self.hub = hub
-        self.store = store
     }
 
     /// The same with other settings of the clients.
-    package func with(_ load: MQTTLoad? = nil, store: KeptFlows? = nil) -> MQTTWorkload {
+    package func with(_ load: MQTTLoad) -> MQTTWorkload {
         var other = self
-        if let load { other.load = load }
-        if let store { other.store = store }
+        other.load = load
         return other
     }
-
-    /// Whether each publisher's messages have one audience: a store keeps no more of them apart.
-    package var hasFixedAudiences: Bool { !self.load.publishes || self.plan.hasFixedAudiences(group: self.group) }
 
     package var protocolName: String { "mqtt" }
     package var catalog: MetricCatalog { self.metrics.catalog }

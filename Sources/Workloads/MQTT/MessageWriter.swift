@@ -45,8 +45,6 @@ struct MessageWriter: ~Copyable {
     private var answerTopic: [UInt8] = []
     private var alias = TopicAliasUse.none
     private var payload: [UInt8] = []
-    /// The last message that was made for a store.
-    private var message = MQTTMessage(topic: "")
     private var frame = PublishFrame(topic: 0, payload: 0, qos: .atMostOnce, version: .v311)
     // Frame values that are determined once per write.
     private var size = 0
@@ -189,7 +187,6 @@ struct MessageWriter: ~Copyable {
             self.answerTopic.removeAll(keepingCapacity: true)
             template.render(self.values, random: &self.random, into: &self.answerTopic)
         }
-        if self.load.keepsFlows { self.message.properties = self.storedProperties() }
         let hasAnswer = self.stream.responseTopic != nil
         var size = self.constantProperties.count
         if hasAnswer { size += 3 + self.answerTopic.count }
@@ -229,16 +226,6 @@ struct MessageWriter: ~Copyable {
         self.properties.append(UInt8(number & 0xFF))
     }
 
-    /// The properties of a message for a store.
-    private func storedProperties() -> Properties {
-        var properties = self.stream.properties
-        if self.stream.responseTopic != nil {
-            properties.append(.responseTopic(String(decoding: self.answerTopic, as: UTF8.self)))
-        }
-        if let alias = self.alias.number { properties.append(.topicAlias(alias)) }
-        return properties
-    }
-
     /// The properties that all messages share, without the length in front.
     private static func constant(_ properties: Properties) -> [UInt8] {
         guard !properties.isEmpty else { return [] }
@@ -274,38 +261,6 @@ struct MessageWriter: ~Copyable {
     private func correlate(_ sequence: UInt64, at memory: UnsafeMutableRawPointer) {
         guard let offset = self.correlationOffset else { return }
         memory.storeBytes(of: sequence.bigEndian, toByteOffset: offset, as: UInt64.self)
-    }
-
-    /// The message as a value for a store.
-    mutating func stored(sequence: UInt64, due: NIODeadline, lane: Int) -> MQTTMessage {
-        let size = self.payloadSize
-        let payload = [UInt8](unsafeUninitializedCapacity: size) { memory, count in
-            if let base = memory.baseAddress, size > 0 {
-                let payload = UnsafeMutableRawPointer(base)
-                self.writePayload(to: payload)
-                if self.carrier != .property {
-                    self.writeHeader(sequence: sequence, due: due, lane: lane, to: payload + self.offsetInPayload)
-                }
-            }
-            count = size
-        }
-        self.message.payload = payload
-        if self.carrier == .property {
-            let textSize = ShortHeader.textSize(isAddressed: self.isAddressed)
-            let text = String(unsafeUninitializedCapacity: textSize) { memory in
-                guard let base = memory.baseAddress else { return 0 }
-                self.writeHeader(sequence: sequence, due: due, lane: lane, to: UnsafeMutableRawPointer(base))
-                return textSize
-            }
-            self.message.properties = self.storedProperties()
-            self.message.properties.append(.userProperty(LedgerCarrier.propertyName, text))
-        }
-        self.message.qos = self.qos
-        self.message.retain = self.stream.retain
-        if !self.message.topic.utf8.elementsEqual(self.topic) {
-            self.message.topic = String(decoding: self.topic, as: UTF8.self)
-        }
-        return self.message
     }
 
     private func writePayload(to payload: UnsafeMutableRawPointer) {

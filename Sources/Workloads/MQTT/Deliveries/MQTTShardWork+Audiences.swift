@@ -152,7 +152,7 @@ extension MQTTShardWork {
         for row in 0..<(self.hasManyAudiences ? self.published.pointee.count : self.places.operators) {
             let audience = self.audience(ofRow: row)
             guard audiences.contains(audience) else { continue }
-            let next = self.hasManyAudiences ? self.published.pointee.next(row) : self.nextWritten(row)
+            let next = self.hasManyAudiences ? self.published.pointee.next(row) : self.clients[row].sequence
             guard next > 0 else { continue }
             let publisher = self.ledgerNumber(ofRow: row)
             let named = self.namedAudience(ofRow: row)
