@@ -74,7 +74,7 @@ check-meter: needs-test
 	swift build -c release --product clamor
 	CLAMOR_CHECK_METER=1 CLAMOR_BINARY="$(CURDIR)/$(CLAMOR)" $(SWIFT_TEST) --filter CheckMeter
 
-# Checks `clamor capacity` and `clamor compare` against known answers: half an hour and 80 minutes on a quiet
+# Checks `clamor capacity` and `clamor compare` against known answers: two hours and 80 minutes on a quiet
 # machine; they write results/reference/capacity.md and compare.md. A shorter one: make check-compare CHECK='--same 5';
 # in parts: CHECK='--keep .build/compare.jsonl'.
 CHECK :=

@@ -1,6 +1,6 @@
-import Measurement
+package import Measurement
 
-/// The memory and CPU that the process's control groups allow: the least of its own group and all its ancestors.
+/// The memory and CPU that the control groups of a process allow: the least of its own group and all its ancestors.
 package struct ControlGroup: Hashable, Sendable {
     package var memoryLimit: UInt64?
     /// Memory left in the tightest group; inactive files, which the kernel would drop first, count as free.
@@ -12,10 +12,12 @@ package struct ControlGroup: Hashable, Sendable {
 
     /// Reads both versions of control groups.
     ///
-    /// - Parameter read: returns the text of a file. In a container the path in /proc/self/cgroup may exist only on the
-    ///   host, so missing files are skipped.
-    init(reading read: FileReader) {
-        for folder in Self.folders(read) {
+    /// - Parameters:
+    ///   - process: its number, or `self`.
+    ///   - read: returns the text of a file. In a container the path in /proc/self/cgroup may exist only on the host, so
+    ///     missing files are skipped.
+    package init(of process: String = "self", reading read: FileReader) {
+        for folder in Self.folders(of: process, read) {
             switch folder {
             case .second(let path): self.readSecond(path, read)
             case .firstMemory(let path): self.readFirstMemory(path, read)
@@ -31,8 +33,8 @@ package struct ControlGroup: Hashable, Sendable {
         case firstCPU(String)
     }
 
-    static func folders(_ read: FileReader) -> [Folder] {
-        (read("/proc/self/cgroup") ?? "").split(separator: "\n").flatMap { line -> [Folder] in
+    static func folders(of process: String, _ read: FileReader) -> [Folder] {
+        (read("/proc/\(process)/cgroup") ?? "").split(separator: "\n").flatMap { line -> [Folder] in
             // 0::/path in version 2, 4:memory:/path in version 1.
             let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
             guard fields.count == 3 else { return [] }
@@ -124,10 +126,15 @@ package struct QuotaWatch: Sendable {
     private let files: [String]
     private var last: [UInt64?]
 
-    /// - Parameter read: returns the text of a file.
-    package init(reading read: @escaping @Sendable (String) -> String? = { ProcFile.read($0) }) {
+    /// - Parameters:
+    ///   - process: its number, or `self`.
+    ///   - read: returns the text of a file.
+    package init(
+        of process: String = "self",
+        reading read: @escaping @Sendable (String) -> String? = { ProcFile.read($0) }
+    ) {
         self.read = read
-        self.files = ControlGroup.folders(read).compactMap { folder in
+        self.files = ControlGroup.folders(of: process, read).compactMap { folder in
             switch folder {
             case .second(let path), .firstCPU(let path): "\(path)/cpu.stat"
             case .firstMemory: nil

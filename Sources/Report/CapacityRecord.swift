@@ -22,6 +22,11 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
         package var bounds: [String]?
         /// Operations in flight: throughput × mean (Little's law).
         package var concurrency: Double?
+        /// The mean from the write, for messages with an answer.
+        package var serviceSeconds: Double?
+        package var use: Use?
+        /// The cause that kept the load from holding; absent where it held.
+        package var limit: Limit?
         package var directory: String
 
         package init(number: Int, load: Double, phase: String, verdict: String, reason: String?, directory: String) {
@@ -38,7 +43,9 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
             case meanSeconds = "mean_seconds"
             case p50Seconds = "p50_seconds"
             case p99Seconds = "p99_seconds"
-            case bounds, concurrency, directory
+            case bounds, concurrency
+            case serviceSeconds = "service_mean_seconds"
+            case use, limit, directory
         }
 
         private static var latencies:
@@ -75,6 +82,8 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
         package var high: Double?
         /// The limit of the generator; else the reason why the search ended early, such as a step that could not run.
         package var reason: String?
+        /// The cause that kept larger loads from holding.
+        package var limit: Limit?
 
         package init(kind: String, load: Double? = nil, low: Double? = nil, high: Double? = nil, reason: String? = nil)
         {
@@ -95,8 +104,6 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
     /// The servers with their versions, this program and the CPU of its host, in words, of the last step.
     package var environment: [String]?
     package var answer: Answer?
-    /// The load at which throughput by mean latency was highest (Kleinrock's power).
-    package var knee: Double?
     package var steps: [Step] = []
 
     package init(command: [String], varies: String, objectives: [String], holdSeconds: Double) {
@@ -109,10 +116,11 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
     private enum CodingKeys: String, CodingKey {
         case schema, command, varies, objectives
         case holdSeconds = "hold_seconds"
-        case environment, answer, knee, steps
+        case environment, answer, steps
     }
 
-    package mutating func add(_ step: Step, measuredBy run: RunRecord) -> Step {
+    /// Adds a step with its figures; `timeline`: of the run that measured it.
+    package mutating func add(_ step: Step, measuredBy run: RunRecord, _ timeline: Timeline) -> Step {
         var step = step
         let rates: [MetricDefinition] = [.publishAcked, .publishSent, .stanzaConfirmed, .stanzaAnswered, .received]
         step.throughput = rates.lazy.compactMap(run.totalRate).first
@@ -125,6 +133,10 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
         } else if let mean = step.meanSeconds, let throughput = step.throughput {
             step.concurrency = mean * throughput
         }
+        step.serviceSeconds = run.merged(.publishService)?.mean
+        let facts = StepFacts(run, timeline)
+        step.use = Use(of: facts)
+        step.limit = self.limit(of: step, facts)
         self.steps.append(step)
         let host = [run.host.cpuModel, run.host.cores.map { "cores: \($0)" }].compactMap(\.self)
         let tool = "\(run.tool.name) \(run.tool.version)"
@@ -136,18 +148,21 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
     package var json: String { (try? PrettyJSON.text(self, path: "json")) ?? "\n" }
 
     package var csv: String {
-        let header = [
+        let names = [
             "number", "load", "phase", "verdict", "throughput", "mean_seconds", "p50_seconds", "p99_seconds",
-            "bounds", "concurrency", "reason", "directory",
+            "bounds", "concurrency", "service_mean_seconds", "limit",
         ]
+        let header = names + Use.columns.map(\.key) + ["reason", "directory"]
         func cell(_ value: Double?) -> String { value.map(Words.plain) ?? "" }
         return self.steps.reduce(into: CSV.row(header)) { text, step in
-            text += CSV.row([
+            let figures = [
                 String(step.number), Words.plain(step.load), step.phase, step.verdict, cell(step.throughput),
                 cell(step.meanSeconds), cell(step.p50Seconds), cell(step.p99Seconds),
-                step.bounds?.joined(separator: " ") ?? "", cell(step.concurrency),
-                step.reason ?? "", step.directory,
-            ])
+                step.bounds?.joined(separator: " ") ?? "", cell(step.concurrency), cell(step.serviceSeconds),
+                step.limit?.kind.rawValue ?? "",
+            ]
+            let use = Use.columns.map { column in cell(step.use?[keyPath: column.field]) }
+            text += CSV.row(figures + use + [step.reason ?? "", step.directory])
         }
     }
 
@@ -156,6 +171,7 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
         let latency = step.words(\.p99Seconds).map { "p99 \($0)" }
         let words = [
             "step \(step.number)", self.text(step.load), step.verdict, done, latency, step.reason,
+            step.limit.flatMap { $0.kind == .unknown ? nil : "limit: \($0.kind.rawValue)" },
         ]
         return words.compactMap(\.self).joined(separator: " · ") + "\n"
     }
@@ -165,15 +181,11 @@ package struct CapacityRecord: Codable, Hashable, Sendable {
         self.varies == "clients" ? Words.counted(load, "client") : Words.rate(load)
     }
 
-    package static let kneeWords = "above it, latency grows faster than throughput"
-
     /// The answer for people.
     package func summary(files: String?) -> String {
         let headline = self.headline
         var lines = ["", [headline.state, headline.words].compactMap(\.self).joined(separator: "  ")]
-        if let knee = self.knee {
-            lines.append("Knee  \(self.text(knee)): \(Self.kneeWords)")
-        }
+        if let limit = self.answer?.limit { lines.append("Limit  \(limit.kind.rawValue): \(limit.words)") }
         if let files { lines.append("Files  \(files)/  capacity.json capacity.csv steps/") }
         return lines.joined(separator: "\n") + "\n"
     }

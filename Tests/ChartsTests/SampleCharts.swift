@@ -168,7 +168,7 @@ enum SampleCharts {
             series: [
                 .init("p99", style: ChartStyle(2), points: steps.map { .init(x: $0.0, y: $0.1, shape: $0.2) })
             ],
-            rules: [.init(4000, label: "knee 4,000/s"), .init(8000, end: 10_000, label: "8,000 to 10,000/s")],
+            rules: [.init(4000, label: "held 4,000/s"), .init(8000, end: 10_000, label: "8,000 to 10,000/s")],
             shapes: [(.circle, "held"), (.cross, "broken")],
             objective: ChartObjective(0.05, label: "p99 < 50 ms")
         )

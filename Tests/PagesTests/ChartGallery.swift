@@ -187,7 +187,7 @@ enum ChartGallery {
                         hasPoints: true
                     )
                 ],
-                rules: [.init(5620, label: "knee"), .init(5630, label: "capacity"), .init(5640, label: "headroom")],
+                rules: [.init(5620, label: "held"), .init(5630, label: "capacity"), .init(5640, label: "broke")],
                 shapes: [(.circle, "held"), (.cross, "broke")],
                 objective: ChartObjective(0.05, label: "p99 < 50 ms")
             ).svg(width: width),

@@ -61,7 +61,7 @@ struct CapacityRecordTests {
         var run = Samples.conn
         run.plan["targets"] = .array([.string("broker.example:1883")])
         run.servers = [ServerRecord(product: "mosquitto", version: "2.0.11", source: "$SYS")]
-        let step = record.add(self.step(5_000), measuredBy: run)
+        let step = record.add(self.step(5_000), measuredBy: run, Timeline())
         #expect(record.steps == [step])
         #expect(step.throughput == nil && step.concurrency == 5_000)
         // The whole of each connect, and not its phases.
@@ -75,7 +75,7 @@ struct CapacityRecordTests {
     @Test("a step of messages has the times of their answers")
     func messages() throws {
         var record = CapacityRecord(command: ["pubsub"], varies: "rate", objectives: [], holdSeconds: 1)
-        let step = record.add(self.step(12_000), measuredBy: Samples.pubsub)
+        let step = record.add(self.step(12_000), measuredBy: Samples.pubsub, Timeline())
         #expect(step.throughput == 8_000)
         let (mean, p99) = (try #require(step.meanSeconds), try #require(step.p99Seconds))
         #expect(p99 < 0.002_01 && step.concurrency == mean * 8_000)
@@ -87,7 +87,7 @@ struct CapacityRecordTests {
         var record = CapacityRecord(command: ["pub"], varies: "rate", objectives: [], holdSeconds: 1)
         var run = try UnansweredReportTests.record
         run.metrics.removeAll { $0.name == "publish_ack_duration" && $0.labels["qos"] != "1" }
-        let step = record.add(self.step(1_000), measuredBy: run)
+        let step = record.add(self.step(1_000), measuredBy: run, Timeline())
         #expect(step.bounds == ["mean_seconds", "p99_seconds"])
         #expect(record.line(step).contains("p99 ≥ 6.00 s") && record.csv.contains("mean_seconds p99_seconds"))
         let read = try JSONDecoder().decode(CapacityRecord.self, from: Data(record.json.utf8))

@@ -71,6 +71,10 @@ struct MetricHelpTests {
     private static let columns = [
         "MetricsCSV.swift": Set(["decode_packets", "decode_bytes"]), "SlowMessage.swift": ["loop_lag"],
         "Books.swift": ["delivery_outstanding"],
+        "CapacityLimit.swift": [
+            "server_cpu", "server_thread_cpu", "server_memory_bytes", "server_descriptors", "generator_cpu",
+            "host_cpu_idle",
+        ],
     ]
 
     @Test("no name of a metric is written in the sources but in the table")

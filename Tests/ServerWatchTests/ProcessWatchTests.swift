@@ -1,5 +1,6 @@
 import Measurement
 import ServerWatch
+import Synchronization
 import Testing
 
 @Suite("Watching processes")
@@ -251,6 +252,27 @@ struct ProcessWatchTests {
         #expect(later.value("server_memory_bytes") == nil)
         #expect(later.value("server_descriptors") == nil)
         #expect(later.value("server_memory_idle_bytes") == Double(20 * page))
+    }
+
+    @Test("what its control group allows: for how long the CPU quota stopped it, and the limit of its memory")
+    func controlGroup() throws {
+        let proc = ScriptedProc([70: Self.broker()])
+        let free = try ProcessWatch(["70"], at: 0, files: proc.files)
+        proc.texts.withLock {
+            $0 = [
+                "/proc/70/cgroup": "0::/server\n",
+                "/sys/fs/cgroup/server/cpu.stat": "usage_usec 9\nthrottled_usec 1000\n",
+                "/sys/fs/cgroup/server/memory.max": "2000000\n",
+            ]
+        }
+        var watches = [free, try ProcessWatch(["70"], at: 0, files: proc.files)]
+        proc.texts.withLock { $0["/sys/fs/cgroup/server/cpu.stat"] = "usage_usec 9\nthrottled_usec 301000\n" }
+        let allowed: [(Double?, Double?)] = [(nil, nil), (0.15, 2_000_000)]
+        for (index, expected) in allowed.enumerated() {
+            let metrics = watches[index].look(at: 2 * Self.second).metrics
+            #expect(metrics.value("server_cpu_throttled", ["process": "mosquitto"]) == expected.0)
+            #expect(metrics.value("server_memory_limit_bytes", ["process": "mosquitto"]) == expected.1)
+        }
     }
 
     @Test("where the kernel does not keep their number, many descriptors are counted in one look of ten")

@@ -26,6 +26,8 @@ final class ScriptedProc: Sendable {
 
     static let own = 4_000
     private let processes: Mutex<[Int: Process]>
+    /// Other files, such as those of control groups, by their paths.
+    let texts = Mutex<[String: String]>([:])
 
     init(_ processes: [Int: Process]) {
         let own = Process(name: "clamor", threads: [Self.own: Thread(name: "clamor", nanoseconds: 1)])
@@ -62,6 +64,7 @@ final class ScriptedProc: Sendable {
     }
 
     private func read(_ path: String) -> String? {
+        if let text = self.texts.withLock({ $0[path] }) { return text }
         let parts = path.split(separator: "/").map(String.init)
         guard let pid = Int(parts[1]), let process = self[pid] else { return nil }
         let ticks = process.threads.values.reduce(process.extraTicks) {

@@ -113,11 +113,7 @@ package struct CapacityPage {
             self.broken.map { self.record.text($0.load) },
             notes: [self.broken?.reason].compactMap(\.self)
         )
-        let knee = self.record.knee
-        add("knee", knee.map(self.record.text), notes: [CapacityRecord.kneeWords])
-        if let knee, let load = answer?.load, knee > 0, load > knee {
-            add("headroom", ComparedFigure.percent(load / knee - 1), notes: ["from the knee to the capacity"])
-        }
+        add("limited by", answer?.limit?.kind.rawValue, notes: [answer?.limit?.words].compactMap(\.self))
         let objective = self.objective.map { ["objective \($0.label)"] } ?? []
         add("p99 at that load", self.best?.words(\.p99Seconds), notes: objective)
         add("goodput at that load", self.best?.throughput.map(Words.rate))
@@ -142,10 +138,9 @@ package struct CapacityPage {
         Curve.Axis(self.isOfClients ? "clients" : "offered", unit: .count(self.isOfClients ? "" : "operations/s"))
     }
 
-    /// Knee, and the interval of the capacity or the capacity alone.
+    /// The interval of the capacity, or the capacity alone.
     private var rules: [Curve.Rule] {
         var rules: [Curve.Rule] = []
-        if let knee = self.record.knee { rules.append(.init(knee, label: "knee \(self.record.text(knee))")) }
         guard let answer = self.record.answer else { return rules }
         if let low = answer.low, let high = answer.high, high > low {
             rules.append(.init(low, end: high, label: "capacity \(self.record.text(low)) … \(self.record.text(high))"))
@@ -224,7 +219,9 @@ package struct CapacityPage {
 
     private var stepTable: PageSection? {
         let columns = [
-            "step", "load", "verdict", "done", "p50", "p99", "mean", "in flight", "phase", "reason", "directory",
+            "step", "load", "verdict", "done", "p50", "p99", "mean", "in flight", "limit", "server CPU",
+            "busiest thread",
+            "server memory", "generator", "host idle", "phase", "reason", "directory",
         ]
         var table = PageTable("The steps of the search, in their order", columns)
         func latency(_ step: CapacityRecord.Step, _ field: KeyPath<CapacityRecord.Step, Double?>) -> PageTable.Cell? {
@@ -238,7 +235,10 @@ package struct CapacityPage {
                 .text(self.record.text(step.load), key: step.load), .text(step.verdict, tone: tone),
                 .figure(step.throughput, Words.rate), latency(step, \.p50Seconds), latency(step, \.p99Seconds),
                 latency(step, \.meanSeconds),
-                .figure(step.concurrency, Words.significant), .text(step.phase), step.reason.map { .text($0) },
+                .figure(step.concurrency, Words.significant), step.limit.map { .text($0.kind.rawValue) },
+                .figure(step.use?.serverCPU, Words.significant), .figure(step.use?.serverThread, Words.percent),
+                .figure(step.use?.serverMemoryBytes, Words.bytes), .figure(step.use?.generatorLoop, Words.percent),
+                .figure(step.use?.hostIdle, Words.percent), .text(step.phase), step.reason.map { .text($0) },
                 .text(step.directory),
             ])
         }

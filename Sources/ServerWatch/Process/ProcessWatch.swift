@@ -1,3 +1,4 @@
+import HostFit
 package import Measurement
 
 /// Watches processes of this host with their children: CPU by thread, memory and descriptors.
@@ -19,6 +20,9 @@ package struct ProcessWatch {
         var last: Int64 = 0
         /// Resident bytes before the first client connected.
         var idleMemory: UInt64?
+        /// The quota of the first process found, and the memory that its control groups allow.
+        var quota: QuotaWatch?
+        var memoryLimit: UInt64?
         /// Looks until descriptors are counted again.
         var looksToCount = 0
         var isRunning = true
@@ -63,7 +67,12 @@ package struct ProcessWatch {
         }
         self.readProcesses()
         for pid in self.processes.keys { self.processes[pid]?.beginHere() }
-        for index in self.servers.indices { self.servers[index].idleMemory = self.memory(of: index) }
+        for index in self.servers.indices {
+            self.servers[index].idleMemory = self.memory(of: index)
+            guard let pid = self.processes.filter({ $0.value.server == index }).keys.min() else { continue }
+            self.servers[index].quota = QuotaWatch(of: "\(pid)", reading: files.read)
+            self.servers[index].memoryLimit = ControlGroup(of: "\(pid)", reading: files.read).memoryLimit
+        }
     }
 
     /// The processes of each server and their descendants, a line for each.
@@ -223,10 +232,15 @@ package struct ProcessWatch {
         }
         metrics.append(Metric(.serverCPUTime, labels: labels, reading: .counter(time)))
         if isShown { metrics += self.threadMetrics(of: index, span, labels) }
+        if let stopped = self.servers[index].quota?.take(), isShown {
+            let share = GaugeReading(value: Double(stopped) / Double(span))
+            metrics.append(Metric(.serverCPUThrottled, labels: labels, reading: .gauge(share)))
+        }
         guard self.servers[index].isRunning else { return metrics }
         let memory: [(MetricDefinition, UInt64?)] = [
             (.serverMemory, self.memory(of: index)),
             (.serverMemoryIdle, self.servers[index].idleMemory),
+            (.serverMemoryLimit, self.servers[index].memoryLimit),
         ]
         for (kind, bytes) in memory {
             guard let bytes else { continue }

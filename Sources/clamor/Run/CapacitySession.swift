@@ -74,7 +74,8 @@ struct CapacitySession {
                     reason: reason,
                     directory: name
                 ),
-                measuredBy: run
+                measuredBy: run,
+                (try? Timeline(reading: path)) ?? Timeline()
             )
             search.add(verdict)
             self.screen.show(record.line(step))
@@ -102,7 +103,7 @@ struct CapacitySession {
             let held = search.steps.filter { $0.verdict == .held }.map(\.load).max()
             record.answer = CapacityRecord.Answer(kind: "interrupted", load: held, reason: failure?.line)
         }
-        record.addCurve()
+        record.nameLimit()
         let written: Void? = self.screen.attempt {
             try ReportFile.write(record.json, to: directory.partial + "/capacity.json")
             try ReportFile.write(record.csv, to: directory.partial + "/capacity.csv")
@@ -142,18 +143,5 @@ extension CapacityRecord.Answer {
         case .generatorLimited(let load, let held, let reason):
             self.init(kind: "generator-limited", load: held, high: load, reason: reason)
         }
-    }
-}
-
-extension CapacityRecord {
-    /// Adds the knee, from the steps that measured the server.
-    fileprivate mutating func addCurve() {
-        let measured = self.steps.filter { ["held", "broken"].contains($0.verdict) }
-        func power(_ step: Step) -> Double? {
-            guard let throughput = step.throughput, let mean = step.meanSeconds, mean > 0 else { return nil }
-            return throughput / mean
-        }
-        let best = measured.filter { power($0) != nil }.max { (power($0) ?? 0) < (power($1) ?? 0) }
-        self.knee = best?.load
     }
 }
