@@ -57,6 +57,7 @@ extension Integration {
                 ("fan-out", "LISTENERS=8 STEP=1s P99=30s"),
                 ("login-storm", "CLIENTS=12 CALM=1s STORM=1s AFTER=1s P99=30s"),
                 ("session-drain", "PAIRS=6 STEADY=1s AWAY=1s AFTER=1s P99=30s"),
+                ("overload", "DEVICES=10 RATE=100/s BEFORE=1s OVERLOAD=1s AFTER=1s P99=30s"),
                 ("request-response", "CLIENTS=8 SETTLE=1s PEAK=1s P99=30s TIMEOUT=30s"),
             ]
         )

@@ -24,6 +24,7 @@ struct ReadyScenarioTests {
             ("fan-out", "LISTENERS=8 STEP=1s P99=30s", 3),
             ("login-storm", "CLIENTS=12 CALM=1s STORM=1s AFTER=1s P99=30s", 3),
             ("session-drain", "PAIRS=6 STEADY=1s AWAY=1s AFTER=1s P99=30s", 3),
+            ("overload", "DEVICES=10 RATE=100/s BEFORE=1s OVERLOAD=1s AFTER=1s P99=30s", 3),
             ("request-response", "CLIENTS=8 SETTLE=1s PEAK=1s P99=30s TIMEOUT=30s", 2),
             ("ombs-connect", "CLIENTS=20 DURATION=1s", 1), ("ombs-connect-large", "SCALE=20 DURATION=1s", 1),
             ("ombs-fan-out", "SUBSCRIBERS=9 DURATION=5s", 1), ("ombs-fan-out-large", "SCALE=9 DURATION=1s", 1),
@@ -50,6 +51,7 @@ struct ReadyScenarioTests {
             ("fan-out", "LISTENERS=8 STEP=1500ms RATE=20/s RATE2=20/s RATE4=20/s"),
             ("login-storm", "CLIENTS=12 CALM=1s STORM=1s AFTER=2s"),
             ("session-drain", "PAIRS=6 STEADY=1s AWAY=1s AFTER=2s"),
+            ("overload", "DEVICES=10 RATE=100/s BEFORE=1s OVERLOAD=1s AFTER=4s"),
             ("request-response", "CLIENTS=8 SETTLE=1s PEAK=3s"),
         ]
     )

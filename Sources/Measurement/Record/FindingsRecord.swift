@@ -23,6 +23,10 @@ package struct FindingsRecord: Codable, Hashable, Sendable {
     package var backlogSlope: Double?
     /// The slope of a backlog that grew until the end of the load; absent for a backlog that is level or gone.
     package var backlogGrowth: Double?
+    /// From the end of an overload, a stage with a higher rate, until response times were as before it.
+    package var recoverySeconds: Double?
+    /// True if the server was not back when the load ended, and its response times did not fall; else absent.
+    package var isMetastable: Bool?
     /// The interval with the highest p99.
     package var worstSecond: FindingPoint?
     /// The longest span of the load without an acknowledgement or a delivery; `value` is its length in seconds.
@@ -56,6 +60,8 @@ package struct FindingsRecord: Codable, Hashable, Sendable {
         case peakInFlight = "peak_in_flight"
         case backlogSlope = "backlog_slope"
         case backlogGrowth = "backlog_growth"
+        case recoverySeconds = "recovery_seconds"
+        case isMetastable = "metastable"
         case worstSecond = "worst_second"
         case longestSilence = "longest_silence"
         case withinObjective = "within_objective"

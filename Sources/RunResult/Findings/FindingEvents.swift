@@ -56,7 +56,7 @@ extension FindingsSearch {
         let kinds = [
             self.generator, FindingServer(search: self).events,
             self.silent, self.storms, self.errors,
-            self.broken, self.changes,
+            self.broken, self.changes, self.recovery.map { [$0.event(self.intervals)] } ?? [],
         ]
         return kinds.flatMap { events in
             events.count <= Limit.marks

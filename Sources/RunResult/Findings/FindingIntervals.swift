@@ -17,8 +17,10 @@ struct FindingIntervals {
 
     let all: [Interval]
     private let columns: [Timeline.Column]
+    /// The load of each stage of the plan, by its name, as a share of the rate; empty without stages.
+    let loads: [String: Double]
     /// Whether the plan has stages, which a reader knows by name.
-    let hasStages: Bool
+    var hasStages: Bool { !self.loads.isEmpty }
 
     init(_ record: RunRecord, _ timeline: Timeline) {
         self.columns = timeline.columns
@@ -28,7 +30,7 @@ struct FindingIntervals {
                 if case .string(let name)? = stage["name"] { loads[name] = stage["load"]?.double ?? 1 }
             }
         }
-        self.hasStages = !loads.isEmpty
+        self.loads = loads
         var intervals: [Interval] = []
         for (place, second) in timeline.seconds.enumerated() {
             // Intervals of one second follow each other.

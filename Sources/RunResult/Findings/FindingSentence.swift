@@ -177,6 +177,8 @@ struct FindingSentence {
             case .time: FindingWords.duration(value)
             case .share: Words.percent(value, digits: 2)
             case .perSecond: "\(FindingWords.significant(value))/s"
+            case .perHour: "\(Words.number(value))/h"
+            case .timePerHour: "\(FindingWords.duration(value))/h"
             case .plain, nil: Words.decimal(value)
             }
         }

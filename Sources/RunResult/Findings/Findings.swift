@@ -7,7 +7,8 @@ package import Measurement
 /// 2. A server that fell silent for good. Else the first break: a stall, 5 % of the clients lost, a failed objective.
 /// 3. Without those: losses, unanswered messages, objectives of other metrics, messages twice or out of order, answers
 ///    that fell behind the load until its end, an objective that held but not in every second, an error.
-/// 4. Levels that changed and planned departures are marks, and never break anything.
+/// 4. Levels that changed and planned departures are marks, and never break anything. A server that is not back after an
+///    overload is a break.
 /// 5. A watched server whose thread filled a core at that time is named as the limit.
 ///
 /// A cause is named only if the run recorded it: words of an error, a reason of the verdict, a cause of the ledger.
@@ -29,6 +30,7 @@ struct FindingsSearch {
     let stalls: [FindingStall]
     let objectives: [FindingObjective]
     let backlog: FindingBacklog?
+    let recovery: FindingRecovery?
 
     init(_ record: RunRecord, _ timeline: Timeline) {
         self.run = record
@@ -38,6 +40,9 @@ struct FindingsSearch {
         self.stalls = FindingStall.all(self.lanes, self.intervals, disconnects: disconnects)
         let intervals = self.intervals
         self.backlog = FindingBacklog(record, self.lanes, self.intervals)
+        // A generator that is late, or a run that ended early, shows no recovery.
+        let isValid = record.verdict.map { $0.state == .valid } ?? true
+        self.recovery = isValid ? FindingRecovery.longest(self.lanes, self.intervals) : nil
         self.objectives = record.thresholds.compactMap { FindingObjective($0, intervals) }
     }
 
@@ -55,6 +60,8 @@ struct FindingsSearch {
         record.peakInFlight = self.peakInFlight
         record.backlogSlope = self.backlog?.slope
         record.backlogGrowth = self.backlog?.growth
+        record.recoverySeconds = self.recovery?.seconds
+        record.isMetastable = self.recovery?.isMetastable == true ? true : nil
         record.worstSecond = self.worstSecond
         record.longestSilence = self.longestSilence
         record.withinObjective = FindingObjective.within(self.objectives, self.intervals) { place in

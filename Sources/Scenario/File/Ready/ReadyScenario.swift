@@ -41,6 +41,11 @@ package struct ReadyScenario: Sendable {
             "persistent sessions: subscribers go away, come back, and receive what was sent meanwhile",
             PackageResources.session_drain_yaml
         ),
+        Self(
+            "overload",
+            "more than the server does, then less: how long until it is back",
+            PackageResources.overload_yaml
+        ),
         Self("request-response", "MQTT 5 clients ask, services answer", PackageResources.request_response_yaml),
         Self("mixed", "MQTT devices and XMPP users together", PackageResources.mixed_yaml),
     ]
