@@ -159,6 +159,8 @@ extension ThresholdResult {
             case .time: Words.duration(value)
             case .share: Words.percent(value)
             case .perSecond: Words.rate(value)
+            case .perHour: "\(Words.number(value))/h"
+            case .timePerHour: "\(Words.duration(value))/h"
             case .plain, nil: Words.number(value)
             }
         }

@@ -113,13 +113,12 @@ struct ComparabilityTests {
         #expect(found.first?.text == "the CPU differs: Other CPU in n.json, Example CPU in b")
     }
 
-    @Test("time, targets, seed, a store's path, and 2 for 2.0 are no difference, nor is what is not known")
+    @Test("time, targets, seed, and 2 for 2.0 are no difference, nor is what is not known")
     func incidental() {
         let other = Self.run {
             $0.startedAt = "2030-01-01T00:00:00Z"
             $0.plan["targets"] = ["broker.example:1883"]
             $0.plan["seed"] = 12
-            $0.plan["store"] = "sqlite:/tmp/x"
             $0.plan["clients"] = .number(1000)
             $0.host.cpuModel = nil
             $0.host.kernel = "Linux 7"
@@ -133,11 +132,11 @@ struct ComparabilityTests {
         ("x p99 -1%", "ends in no percentage; write it like 'publish_ack_duration{qos=1} p99 10%'"),
         (
             "publish_ack_duration 10%",
-            "a duration needs a field: count, rate, min, mean, max or a percentile such as p99.9"
+            "a duration needs a field: count, rate, min, mean, max, slope or a percentile such as p99.9"
         ),
         (
             "publish_ack_duration p990 10%",
-            "'p990' is not a field; use count, rate, min, mean, max or a percentile such as p99.9"
+            "'p990' is not a field; use count, rate, min, mean, max, slope or a percentile such as p99.9"
         ),
         ("publish_ack_duration max 10%", "the maximum does not show a change; use p99.9"),
         ("publish_ack_duration min 10%", "the minimum does not show a change; use p50"),

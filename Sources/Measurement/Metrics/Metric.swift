@@ -115,6 +115,8 @@ package struct DurationReading: Hashable, Sendable {
     package var histogram: String?
     /// Between clocks of several hosts: the possible error of every value; absent with a single clock.
     package var clockError: Double?
+    /// Of p99, in seconds per hour of the measured phase; absent where it is unknown.
+    package var slope: Double?
 }
 
 extension DurationReading {
@@ -228,6 +230,8 @@ package struct GaugeReading: Hashable, Sendable {
     /// Only for rounds.
     package var median: Double?
     package var max: Double?
+    /// Per hour of the measured phase; absent where it is unknown.
+    package var slope: Double?
 
     package init(
         value: Double,
@@ -255,6 +259,7 @@ extension Metric: Codable {
         case p50, p90, p95, p99, p999, p9999, max, clamped, answered, failed, outstanding, bounds, histogram
         case histogramUnanswered = "histogram_unanswered"
         case clockError = "clock_error"
+        case slope = "slope_per_hour"
         case belowClockError = "below_clock_error"
 
         /// The keys of a duration's figures.
@@ -302,6 +307,7 @@ extension Metric: Codable {
                 )
             )
         }
+        self.slope = try container.decodeIfPresent(Double.self, forKey: .slope)
     }
 
     /// Those of a duration; `nil` for none, and in files of `clamor.run/1`, which do not know them.
@@ -333,6 +339,7 @@ extension Metric: Codable {
         try container.encode(self.labels, forKey: .labels)
         try container.encode(self.kind, forKey: .type)
         try container.encodeIfPresent(self.unit, forKey: .unit)
+        try container.encodeIfPresent(self.slope, forKey: .slope)
         switch self.reading {
         case .duration(let reading):
             try container.encode(reading.count, forKey: .count)

@@ -7,10 +7,13 @@ package struct MetricReading: Sendable {
 
     package var labels: Labels
     package var value: Value
+    /// Per hour, known when the run has ended; of a duration that of its p99.
+    package var slope: Double?
 
-    package init(labels: Labels, value: Value) {
+    package init(labels: Labels, value: Value, slope: Double? = nil) {
         self.labels = labels
         self.value = value
+        self.slope = slope
     }
 }
 
@@ -20,7 +23,7 @@ extension Metric {
         switch self.reading {
         case .duration: nil
         case .counter(let reading): MetricReading(labels: self.labels, value: .counter(reading))
-        case .gauge(let reading): MetricReading(labels: self.labels, value: .gauge(reading))
+        case .gauge(let reading): MetricReading(labels: self.labels, value: .gauge(reading), slope: reading.slope)
         }
     }
 }
@@ -45,7 +48,9 @@ extension RunRecord: MetricSource {
     package func readings(of name: String, stage: String?) -> [MetricReading] {
         self.metrics.filter { $0.name == name && $0.labels[Labels.stage] == stage }.compactMap { metric in
             guard case .duration(let reading) = metric.reading else { return metric.levelReading }
-            return reading.decodedValues().map { MetricReading(labels: metric.labels, value: .duration($0)) }
+            return reading.decodedValues().map {
+                MetricReading(labels: metric.labels, value: .duration($0), slope: reading.slope)
+            }
         }
     }
 }

@@ -1,15 +1,17 @@
 /// A condition that a run must meet: `publish_ack_duration{qos=1} p99.9 < 50ms abort`.
 ///
 ///     threshold := name [ "{" label "=" value { "," label "=" value } "}" ] [ field ] op value [ "abort" ]
-///     field     := count | rate | min | mean | max | p0 ... p100
+///     field     := count | rate | min | mean | max | p0 ... p100 | slope
 ///     op        := < | <= | > | >= | == | !=
-///     value     := number [ ns | us | µs | ms | s | % | /s ]
+///     value     := number [ ns | us | µs | ms | s | % | kB | MB | GB | KiB | MiB | GiB ] [ /s | /h ]
 ///
 /// Labels that are not given are merged, except that `phase` is then `total`, and `leg` the last. `error_rate` is the
 /// share of operations that failed or are outstanding.
 package struct Threshold: Hashable, Sendable {
     package enum Field: Hashable, Sendable {
         case count, rate, min, mean, max
+        /// Of a level, or of the p99 of a duration, per hour.
+        case slope
         case percentile(Double)
     }
 
@@ -35,7 +37,7 @@ package struct Threshold: Hashable, Sendable {
 
     /// The kind of the limit, given by its unit.
     package enum Unit: Hashable, Sendable {
-        case plain, time, share, perSecond
+        case plain, time, share, perSecond, perHour, timePerHour
     }
 
     /// The original text, for reports.
@@ -203,7 +205,10 @@ extension Threshold {
         if self.isOf(counts), !source.followsMessages { return nil }
         let readings = self.selected(in: source)
         var figures = Figures(joinsAges: self.definition?.role == .backlog)
-        for reading in readings { figures.add(reading.value) }
+        for reading in readings {
+            figures.add(reading.value)
+            figures.add(slope: reading.slope)
+        }
         // Without such an event there is no such metric.
         if readings.isEmpty, self.definition?.isRare == true, self.field == .rate { return Bounded(0) }
         guard let figure = figures.value(of: self.field) else { return nil }
@@ -294,6 +299,8 @@ private struct Figures {
     private var average: Double?
     private var median: Double?
     private var highest: Double?
+    private var slope: Double?
+    private var hasSlopes = true
 
     init(joinsAges: Bool = false) { self.joinsAges = joinsAges }
 
@@ -324,8 +331,15 @@ private struct Figures {
         }
     }
 
+    /// Levels of several things add up, if each is known; of several durations the steepest counts.
+    mutating func add(slope: Double?) {
+        guard let slope else { return self.hasSlopes = false }
+        self.slope = self.values == nil ? (self.slope ?? 0) + slope : max(self.slope ?? slope, slope)
+    }
+
     func value(of field: Threshold.Field?) -> Bounded<Double>? {
         func exact(_ value: Double?) -> Bounded<Double>? { value.map { Bounded($0) } }
+        if field == .slope { return exact(self.hasSlopes ? self.slope : nil) }
         guard let values = self.values else {
             return switch field {
             case nil: exact(self.last ?? self.count)
@@ -334,11 +348,12 @@ private struct Figures {
             case .min: exact(self.lowest)
             case .mean: exact(self.average)
             case .max: exact(self.highest)
+            case .slope: nil
             case .percentile(let percent): exact(percent == 50 ? self.median : nil)
             }
         }
         return switch field {
-        case nil: nil
+        case nil, .slope: nil
         case .count: exact(self.count)
         case .rate: exact(self.rate)
         case .mean:

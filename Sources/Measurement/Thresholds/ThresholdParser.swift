@@ -18,7 +18,7 @@ extension Threshold {
 
 private struct ThresholdParser {
     private static let example = "write it like 'publish_ack_duration{qos=1} p99 < 50ms'"
-    private static let fields = "count, rate, min, mean, max or a percentile such as p99.9"
+    private static let fields = "count, rate, min, mean, max, slope or a percentile such as p99.9"
 
     private let expression: String
     private var rest: Substring
@@ -107,6 +107,7 @@ private struct ThresholdParser {
         case "min": return .min
         case "mean": return .mean
         case "max": return .max
+        case "slope": return .slope
         default:
             guard word.first == "p", let percent = Double.plain(word.dropFirst()), percent <= 100 else {
                 throw self.error("'\(word)' is not a field; use \(Self.fields)")
@@ -133,19 +134,23 @@ private struct ThresholdParser {
         }
         self.skipSpaces()
         if self.rest.trimmed == "abort" { return (number, .plain) }
-        let unit = self.take { !$0.isWhitespace }
-        switch unit {
-        case "": return (number, .plain)
-        case "ns": return (number / 1e9, .time)
-        // Both the micro sign and the Greek letter are accepted.
-        case "us", "\u{B5}s", "\u{3BC}s": return (number / 1e6, .time)
-        case "ms": return (number / 1e3, .time)
-        case "s": return (number, .time)
-        case "%": return (number / 100, .share)
-        case "/s": return (number, .perSecond)
-        default: throw self.error("'\(unit)' is not a unit; use ns, us, ms, s, % or /s, or none")
+        let word = self.take { !$0.isWhitespace }
+        if word == "/s" { return (number, .perSecond) }
+        let unit = word.hasSuffix("/h") ? word.dropLast(2) : word
+        guard let known = Self.units.first(where: { $0.names.contains(String(unit)) }) else {
+            throw self.error("'\(word)' is not a unit; use ns, us, ms, s, %, MiB or /s, or none; of a slope with /h")
         }
+        guard word.hasSuffix("/h") else { return (number * known.scale, known.unit) }
+        return (number * known.scale, known.unit == .time ? .timePerHour : .perHour)
     }
+
+    private static let units: [(names: [String], scale: Double, unit: Threshold.Unit)] = [
+        ([""], 1, .plain), (["ns"], 1e-9, .time),
+        // Both the micro sign and the Greek letter are accepted.
+        (["us", "\u{B5}s", "\u{3BC}s"], 1e-6, .time), (["ms"], 1e-3, .time), (["s"], 1, .time),
+        (["%"], 0.01, .share), (["kB"], 1e3, .plain), (["MB"], 1e6, .plain), (["GB"], 1e9, .plain),
+        (["KiB"], 1024, .plain), (["MiB"], 1_048_576, .plain), (["GiB"], 1_073_741_824, .plain),
+    ]
 
     private mutating func take(while isWanted: (Character) -> Bool) -> Substring {
         let taken = self.rest.prefix(while: isWanted)
@@ -167,6 +172,12 @@ extension Threshold {
     fileprivate var unitProblem: String? {
         let isDuration = self.name.hasSuffix("_duration") || self.name.hasSuffix("_lag")
         switch (self.field, self.unit) {
+        case (.slope, _) where self.aborts: return "a slope is known when the run has ended; leave abort out"
+        case (.slope, .timePerHour) where isDuration, (.slope, .perHour) where !isDuration: return nil
+        case (.slope, _):
+            let form = isDuration ? "a time per hour, such as 1ms/h" : "a value per hour, such as 1MiB/h"
+            return "a slope is compared with \(form)"
+        case (_, .perHour), (_, .timePerHour): return "only slope is compared with a value per hour"
         case (_, .share) where isDuration: return "a duration is not compared with a share; use ns, us, ms or s"
         case (.count, .plain), (.rate, .perSecond), (.rate, .plain): return nil
         case (.count, _): return "count is compared with a plain number"
@@ -195,6 +206,7 @@ extension Threshold {
 
     /// The error of the threshold for a run that records these metrics: an unknown name or label.
     package func problem(in catalog: MetricCatalog) -> ThresholdError? {
+        if let words = self.slopeProblem { return ThresholdError(self.expression, words) }
         if self.labels[Labels.stage] != nil {
             return self.stageProblem(in: catalog) ?? self.withoutStage.problem(in: catalog)
         }
@@ -228,6 +240,16 @@ extension Threshold {
             return ThresholdError(self.expression, known)
         default: return self.sumProblem(in: catalog)
         }
+    }
+
+    /// The error of a slope that no run has.
+    private var slopeProblem: String? {
+        guard self.field == .slope else { return nil }
+        if self.labels[Labels.stage] != nil { return "a slope is of the whole measured phase; leave 'stage' out" }
+        let metric = MetricDefinition.named(self.name)
+        let isLevel = metric.kind == .gauge && [.server, .process].contains(metric.role)
+        guard metric.kind != .duration, !isLevel else { return nil }
+        return "\(self.name) has no slope; durations have one, and levels of server, generator and host"
     }
 
     private var rateProblem: ThresholdError {

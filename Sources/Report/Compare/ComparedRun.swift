@@ -153,7 +153,7 @@ extension Metric {
         case .percentile(let percent):
             DurationReading.percentiles.first { $0.percent == percent }.map { reading.isBound($0.field) }
                 ?? (reading.decodedValues()?.percentile(percent)?.isExact == false)
-        case .count, .rate, .min: false
+        case .count, .rate, .min, .slope: false
         }
     }
 }

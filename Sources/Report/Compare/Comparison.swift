@@ -259,6 +259,7 @@ extension Threshold.Field {
         case .count: 400
         case .min: 500
         case .max: 600
+        case .slope: 700
         }
     }
 }

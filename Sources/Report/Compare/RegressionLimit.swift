@@ -37,6 +37,7 @@ package struct RegressionLimit: Hashable, Sendable {
         let isDuration = MetricDefinition.named(name).kind == .duration
         return switch field {
         case .max?: "the maximum does not show a change; use p99.9"
+        case .slope?: "a slope is judged by a threshold; judge the mean or p99"
         case .min?: "the minimum does not show a change; use p50"
         case .count? where isDuration: "more of them are not worse; judge the rate of what is counted, as publish_acked"
         case .rate? where isDuration: "a duration has no rate; judge the rate of what is counted, as publish_acked"
@@ -99,6 +100,7 @@ extension Threshold.Field {
         case .min: "min"
         case .mean: "mean"
         case .max: "max"
+        case .slope: "slope"
         case .percentile(let percent): "p\(Words.plain(percent))"
         }
     }

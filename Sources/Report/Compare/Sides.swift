@@ -105,7 +105,7 @@ struct SeriesSamples {
         case .percentile(let percent): return self.histograms[run].map { RunSample.Blocks.percentile(percent, $0) }
         case .mean: return self.histograms[run].map { RunSample.Blocks.mean($0) } ?? blocks?.means(self.series)
         case .rate: return blocks?.rates(self.series)
-        case .count, .min, .max: return nil
+        case .count, .min, .max, .slope: return nil
         }
     }
 }
