@@ -94,33 +94,8 @@ public final class MQTTSQLiteStore: MQTTMessageStore, Sendable {
     public func commit(_ changes: [MQTTStoreChange], client: String) async throws {
         if changes.isEmpty { return }
         try await withCheckedThrowingContinuation { continuation in
-            self.commit([(client, changes)]) { continuation.resume(with: $0) }
-        }
-    }
-
-    /// Makes the changes of many clients, in order and all of them or none.
-    ///
-    /// - Parameters:
-    ///   - parts: what happened to each client's messages.
-    ///   - done: called once, on a thread of the store's own, with a `MQTTStoreError` if nothing of it was made.
-    package func commit(
-        _ parts: [(client: String, changes: [MQTTStoreChange])],
-        done: @escaping @Sendable (Result<Void, any Error>) -> Void
-    ) {
-        let parts = parts.map { StoreCommit.Part(client: Data($0.client.utf8), changes: $0.changes) }
-        self.enqueue(StoreCommit(parts: parts, done: done))
-    }
-
-    /// The identifiers of all clients of which something is kept.
-    ///
-    /// - Returns: in no order; without those that are no UTF-8, which no client can have.
-    /// - Throws: `MQTTStoreError`, or `CancellationError`.
-    package func clients() async throws -> [String] {
-        guard !self.waiting.withLock(\.isClosed) else { throw MQTTStoreError.closed }
-        do {
-            return try await self.database.read { [file] in try StoreReader($0, file).clients() }
-        } catch let error as DatabaseError {
-            throw self.file.error(error)
+            let part = StoreCommit.Part(client: Data(client.utf8), changes: changes)
+            self.enqueue(StoreCommit(parts: [part]) { continuation.resume(with: $0) })
         }
     }
 

@@ -19,14 +19,6 @@ struct StoreReader {
         return try Int64.fetchOne(statement, arguments: [client])
     }
 
-    func clients() throws -> [String] {
-        let sql = """
-            SELECT name FROM client WHERE EXISTS (SELECT 1 FROM outbound WHERE client = client.id)
-            OR EXISTS (SELECT 1 FROM inbound WHERE client = client.id)
-            """
-        return try Data.fetchAll(self.database, sql: sql).compactMap { String(validating: $0, as: UTF8.self) }
-    }
-
     /// Everything kept for a client: its own in order, then the server's.
     func messages(of client: String) throws -> [MQTTStoredMessage] {
         guard let id = try self.number(of: Data(client.utf8)) else { return [] }

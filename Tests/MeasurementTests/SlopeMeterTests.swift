@@ -9,6 +9,14 @@ struct SlopeMeterTests {
         reading: .gauge(GaugeReading(value: 0))
     )
 
+    private static let record = RunRecord(
+        command: ["clamor"],
+        tool: ToolRecord(name: "clamor", version: "1"),
+        host: HostFacts(),
+        plan: [:],
+        startedAt: "2026-11-21T01:37:09Z"
+    )
+
     private static func memory(_ bytes: Double) -> Metric {
         var metric = Self.memory
         metric.reading = .gauge(GaugeReading(value: bytes))
@@ -72,13 +80,7 @@ struct SlopeMeterTests {
         ]
     )
     func thresholds(_ text: String, _ slope: Double?, _ isMet: Bool) throws {
-        var record = RunRecord(
-            command: ["clamor"],
-            tool: ToolRecord(name: "clamor", version: "1"),
-            host: HostFacts(),
-            plan: [:],
-            startedAt: "2026-11-21T01:37:09Z"
-        )
+        var record = Self.record
         var metric = Self.memory
         metric.slope = slope
         record.metrics = [metric]
@@ -104,13 +106,7 @@ struct SlopeMeterTests {
 
     @Test("of several servers add up, and of several latencies the steepest counts")
     func several() throws {
-        var record = RunRecord(
-            command: ["clamor"],
-            tool: ToolRecord(name: "clamor", version: "1"),
-            host: HostFacts(),
-            plan: [:],
-            startedAt: "2026-11-21T01:37:09Z"
-        )
+        var record = Self.record
         for (index, slope) in [2e6, 3e6].enumerated() {
             var metric = Metric(.serverMemory, labels: ["process": "\(index)"], reading: .gauge(GaugeReading(value: 0)))
             metric.slope = slope
