@@ -98,7 +98,12 @@ let package = Package(
         source("LoopContext", [nioCore, "CPosix"]),
         source("Ledger", []),
         source("Measurement", ["Ledger", "CZlib", "CPosix", "DataEncodings"]),
-        source("SASL", ["DataEncodings", crypto, cryptoExtras]),
+        .target(
+            name: "SASL",
+            dependencies: ["DataEncodings", crypto, cryptoExtras],
+            resources: [.embedInCode("Resources")],
+            swiftSettings: house
+        ),
         source("Charts", []),
         // Floor 1
         source(
@@ -111,7 +116,12 @@ let package = Package(
         source("LoadEngine", ["LoopContext", "Measurement", nioCore]),
         source("HostFit", ["Measurement"]),
         source("LiveServer", [nioCore, nioPosix, nioHTTP]),
-        source("Report", ["Measurement", "Ledger"]),
+        .target(
+            name: "Report",
+            dependencies: ["Measurement", "Ledger"],
+            resources: [.embedInCode("Resources")],
+            swiftSettings: house
+        ),
         .target(
             name: "Pages",
             dependencies: ["Charts", "Measurement", "Report", mustache],
@@ -200,7 +210,7 @@ let package = Package(
         .target(name: "CSpawn", path: "Tests/Support/CSpawn"),
         .target(
             name: "TestSupport",
-            dependencies: ["CSpawn", "LoadEngine", "Measurement", nioCore, nioPosix, nioEmbedded, logging],
+            dependencies: ["CSpawn", "LoadEngine", "Measurement", "Report", nioCore, nioPosix, nioEmbedded, logging],
             path: "Tests/Support/TestSupport",
             swiftSettings: house
         ),

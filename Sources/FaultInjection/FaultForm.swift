@@ -36,7 +36,8 @@ extension FaultForm<UInt64> {
     /// Parts per billion.
     package static var share: Self {
         Self("percent", "is not a share above 0%; write it like 0.1%") { text in
-            percent(text, most: 100).map { UInt64(($0 * 1e7).rounded()) }
+            guard text.hasSuffix("%"), let share = number(text.dropLast()), share > 0, share <= 100 else { return nil }
+            return UInt64((share * 1e7).rounded())
         }
     }
 
@@ -52,16 +53,6 @@ extension FaultForm where Value == TimeAmount {
     package static var span: FaultForm<TimeAmount> {
         Self("duration", "is not a time above 0; write it like 5ms or 1m30s") { text in
             time(text).flatMap { $0 > .zero ? $0 : nil }
-        }
-    }
-}
-
-extension FaultForm<FaultDelay> {
-    /// `20ms`, or `15%` of the time that an answer took.
-    package static var delay: Self {
-        Self("duration|percent", "is no delay; write it like 20ms or 15%") { text in
-            if text.hasSuffix("%") { return percent(text, most: 10_000).map { .share($0 / 100) } }
-            return time(text).flatMap { $0 > .zero ? .time($0) : nil }
         }
     }
 }
@@ -111,11 +102,6 @@ private func time(_ text: String) -> TimeAmount? {
         rest = rest[unit.endIndex...]
     } while !rest.isEmpty
     return total <= 365 * 86_400e9 ? .nanoseconds(Int64(total.rounded())) : nil
-}
-
-/// A percentage above 0.
-private func percent(_ text: String, most: Double) -> Double? {
-    text.hasSuffix("%") ? number(text.dropLast()).flatMap { $0 > 0 && $0 <= most ? $0 : nil } : nil
 }
 
 /// A number in digits: `Double` also reads signs, `nan`, `inf` and hexadecimal.

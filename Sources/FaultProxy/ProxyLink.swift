@@ -97,7 +97,7 @@ final class ProxyLink {
             self.loop.counters[side].discarded &+= UInt64(bytes.count)
             return true
         }
-        let hold = side == .server ? self.delay?.hold(at: now) : nil
+        let hold = side == .server ? self.delay?.hold() : nil
         var written = 0
         if hold == nil, self.loop.writesDirectly, self.lanes[lane].held.isEmpty, !self.lanes[lane].isBlocked,
             let receiver = self.receiver(of: side), receiver.isUp
@@ -154,7 +154,6 @@ final class ProxyLink {
     private func wrote(_ count: Int, from side: Side, now: NIODeadline) {
         guard count > 0 else { return }
         self.loop.counters[side].written &+= UInt64(count)
-        if side == .client { self.delay?.asked(at: now) }
     }
 
     /// Writes the bytes that are due, and then the end.

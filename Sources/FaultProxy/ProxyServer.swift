@@ -61,8 +61,8 @@ package struct ProxyStartError: Error, Hashable, Sendable, CustomStringConvertib
 
 package struct ProxyFaults: Hashable, Sendable {
     /// Delays bytes from the server.
-    package var delay: FaultDelay?
-    /// Every Nth read of a connection, with a share every Nth answer.
+    package var delay: TimeAmount?
+    /// Every Nth read of a connection.
     package var delayEvery: UInt64 = 1
     /// Bytes a second that each connection may send, and as many that it may get.
     package var rate: Double?

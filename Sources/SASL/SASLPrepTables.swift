@@ -1,5 +1,3 @@
-import DataEncodings
-
 /// The tables of RFC 3454 and of NFKC, both of Unicode 3.2, which RFC 4013 names; the standard library's are newer.
 struct SASLPrepTables: Sendable {
     static let shared = SASLPrepTables()
@@ -24,8 +22,8 @@ struct SASLPrepTables: Sendable {
     private let classNumbers: [UInt8]
 
     private init() {
-        let text = Self.encoded.withUTF8Buffer { Array($0) }
-        var reader = Reader(bytes: Base64.decode(text) ?? [])
+        // Made by Tests/SASLTests/Tables/generate.py: variable-length integers, seven bits a byte, the lowest first.
+        var reader = Reader(bytes: PackageResources.unicode_3_2_bin)
         self.nothing = reader.codePoints()
         self.spaces = reader.codePoints()
         self.prohibited = reader.codePoints()

@@ -16,7 +16,7 @@ struct ProxyFaultTests {
 
     @Test("a delay holds what the server sends, and nothing that the client sends")
     func delay() async throws {
-        let counters = try await withRelay({ $0.faults.delay = .time(.milliseconds(20)) }) { proxy, listener in
+        let counters = try await withRelay({ $0.faults.delay = .milliseconds(20) }) { proxy, listener in
             let client = try await WireEnd.connect(to: proxy.port)
             let server = try await listener.accept()
             for number in 1...10 {
@@ -38,29 +38,10 @@ struct ProxyFaultTests {
         #expect(shortest <= 20_000_000 + (try #require(counters.delayLate.max)))
     }
 
-    /// A server that takes 20 ms is made to take 30: whatever the host does, it is no less.
-    @Test("a delay in percent stretches the time that the server took")
-    func share() async throws {
-        let server = try await WireServer { _ in ([9, 9], after: .milliseconds(20)) }
-        let counters = try await withProxy(before: server.port, { $0.faults.delay = .share(0.5) }) { proxy in
-            let client = try await WireEnd.connect(to: proxy.port)
-            for number in 1...10 {
-                let time = try await Self.time {
-                    try await client.send([1])
-                    _ = try await client.bytes(2 * number)
-                }
-                #expect(time >= .milliseconds(30))
-            }
-        }
-        await server.close()
-        #expect(counters.delayHolds.count == 10)
-        #expect(try #require(counters.delayHolds.min) >= 10_000_000)
-    }
-
     @Test("only every 3rd read is delayed, and later bytes wait for it")
     func delayEvery() async throws {
         let counters = try await withRelay {
-            $0.faults.delay = .time(.milliseconds(10))
+            $0.faults.delay = .milliseconds(10)
             $0.faults.delayEvery = 3
         } _: { proxy, listener in
             let client = try await WireEnd.connect(to: proxy.port)
@@ -127,7 +108,7 @@ struct ProxyFaultTests {
     func cut(_ isHeld: Bool) async throws {
         let counters = try await withRelay {
             $0.faults.cutEvery = .milliseconds(40)
-            if isHeld { $0.faults.delay = .time(.hours(1)) }
+            if isHeld { $0.faults.delay = .hours(1) }
         } _: { proxy, listener in
             let client = try await WireEnd.connect(to: proxy.port)
             let server = try await listener.accept()
@@ -152,7 +133,7 @@ struct ProxyFaultTests {
         var resets: UInt64 = 0
         let counters = try await withRelay {
             $0.faults.resetEvery = .milliseconds(40)
-            if isHeld { $0.faults.delay = .time(.hours(1)) }
+            if isHeld { $0.faults.delay = .hours(1) }
         } _: { proxy, listener in
             // On a busy host the reset may come before the connection is seen to be up.
             var connected: WireEnd?

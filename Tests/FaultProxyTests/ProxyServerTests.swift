@@ -64,15 +64,14 @@ struct ProxyServerTests {
         Way("no faults", 3_000_000) { _ in },
         Way("fragments", 30_000) { $0.fragment = 1...7 },
         Way("single bytes", 3_000) { $0.fragment = 1...1 },
-        Way("a delay", 3_000_000) { $0.delay = .time(.milliseconds(2)) },
+        Way("a delay", 3_000_000) { $0.delay = .milliseconds(2) },
         Way("a delay of every 3rd", 3_000_000) {
-            $0.delay = .time(.milliseconds(3))
+            $0.delay = .milliseconds(3)
             $0.delayEvery = 3
         },
-        Way("a delay by share", 300_000) { $0.delay = .share(2) },
         Way("a rate", 300_000) { $0.rate = 2e6 },
         Way("all of them", 20_000) {
-            $0.delay = .time(.milliseconds(1))
+            $0.delay = .milliseconds(1)
             $0.rate = 1e6
             $0.fragment = 3...90
         },
@@ -145,7 +144,7 @@ struct ProxyServerTests {
 
     @Test("the first reads of many connections do not get into each other", arguments: [false, true])
     func firstReads(_ isDelayed: Bool) async throws {
-        try await withRelay({ if isDelayed { $0.faults.delay = .time(.milliseconds(1)) } }) { proxy, listener in
+        try await withRelay({ if isDelayed { $0.faults.delay = .milliseconds(1) } }) { proxy, listener in
             var clients: [WireEnd] = []
             for number in 0..<50 {
                 let client = try await WireEnd.connect(to: proxy.port)
@@ -185,7 +184,7 @@ struct ProxyServerTests {
 
     @Test("a RST of the client is one for the server", arguments: [false, true])
     func clientResets(_ isDelayed: Bool) async throws {
-        let counters = try await withRelay({ if isDelayed { $0.faults.delay = .time(.milliseconds(5)) } }) {
+        let counters = try await withRelay({ if isDelayed { $0.faults.delay = .milliseconds(5) } }) {
             proxy,
             listener in
             let client = try await WireEnd.connect(to: proxy.port)
@@ -200,7 +199,7 @@ struct ProxyServerTests {
 
     @Test("a RST of the server is one for the client, behind what the server said before", arguments: [false, true])
     func serverResets(_ isDelayed: Bool) async throws {
-        let counters = try await withRelay({ if isDelayed { $0.faults.delay = .time(.milliseconds(30)) } }) {
+        let counters = try await withRelay({ if isDelayed { $0.faults.delay = .milliseconds(30) } }) {
             proxy,
             listener in
             let client = try await WireEnd.connect(to: proxy.port)
@@ -226,7 +225,7 @@ struct ProxyServerTests {
     func backPressure(_ isUp: Bool, _ delay: Int64) async throws {
         let much = 48 << 20
         let most: UInt64 = isUp || delay == 0 ? 3 * 65_536 : 1 << 20 + 3 * 65_536
-        let counters = try await withRelay({ if delay > 0 { $0.faults.delay = .time(.milliseconds(delay)) } }) {
+        let counters = try await withRelay({ if delay > 0 { $0.faults.delay = .milliseconds(delay) } }) {
             proxy,
             listener in
             let client = try await WireEnd.connect(to: proxy.port)

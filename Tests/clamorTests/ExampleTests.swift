@@ -149,7 +149,6 @@ struct ExampleTests {
         Form(command: "broker", flag: "--stall") { Self.words($0, with: "s@") },
         Form(command: "broker", flag: "--fragment") { Self.words($0, with: "1-7") },
         Form(command: "broker", flag: "--refuse") { Self.words($0, with: "0x") },
-        Form(command: "proxy", flag: "--delay") { Self.words($0, with: "%") },
         Form(command: "proxy", flag: "--rate") { Self.words($0, with: "KiB/s") },
         Form(command: "proxy", flag: "--stall") { Self.words($0, with: "s@") },
         Form(command: "proxy", flag: "--fragment") { Self.words($0, with: "1-7") },

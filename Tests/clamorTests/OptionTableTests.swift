@@ -83,13 +83,6 @@ struct OptionTableTests {
         #expect(!ReferenceFile.all.contains { $0.text.contains(words) })
     }
 
-    @Test("in the manual page", arguments: ["\\fB\\-\\-linger\\fR", "\\fB\\-\\-secret\\-word\\fR"])
-    func manual(_ words: String) {
-        let made = OptionTable.$added.withValue(Self.added) { ManualPage.all(date: "2026-01-01") }
-        #expect(made.first { $0.name == "clamor-pub" }?.text.contains(words) == true)
-        #expect(!ManualPage.all(date: "2026-01-01").contains { $0.text.contains(words) })
-    }
-
     @Test("in the plan record and the schedule hash")
     func plan() {
         guard let plain = Self.parsed("pub").mqtt, let options = Self.parsed("pub --linger 5s").mqtt else {

@@ -902,11 +902,11 @@ package struct OptionTable: Sendable {
         .help("Answer every CONNECT with this code, such as 0x87 or 5.").into(\BrokerOptions.faults.refuse)
 
     let proxyFaultsTitle = OptionTitle("Faults of the proxy")
-    let proxyDelay = OptionEntry("--delay", .fault(.delay), of: [.proxy])
-        .help("Hold the server's bytes this long; 15%: that share of the time since the client's bytes, idle or not.")
+    let proxyDelay = OptionEntry("--delay", .fault(.span), of: [.proxy])
+        .help("Hold the server's bytes this long.")
         .into(\ProxyOptions.faults.delay).basic
     let proxyDelayEvery = OptionEntry("--delay-every", .fault(.every), of: [.proxy])
-        .help("Hold only every nth read of a connection; with a percentage every nth answer.")
+        .help("Hold only every nth read of a connection.")
         .into(\ProxyOptions.faults.delayEvery)
         .needing(\.proxyDelay, "says which reads are delayed, not how long; add \(\.proxyDelay)")
     let proxyRate = OptionEntry("--rate", .bytesPerSecond, of: [.proxy])

@@ -15,39 +15,12 @@ package struct ForeignOption: Sendable {
 
     var words: String { "\(self.name): an option of \(self.tool); \(self.instead)" }
 
-    package static let all: [ForeignOption] = [
-        of("emqtt_bench", "--payload-hdrs", "each message has the ledger's header; leave it out"),
-        of("emqtt_bench", "--retry-interval", "MQTT 5 forbids to send again within a connection; leave it out"),
-        of("emqtt_bench", "--keep-connected", "-L ends the run, and all clients disconnect; leave it out"),
-        of("emqtt_bench", "--min-random-wait --max-random-wait", "-I spreads the first messages evenly; leave it out"),
-        of(
-            "emqtt_bench",
-            "-Q --qoe --qoelog",
-            "each run measures connects, acknowledgements and deliveries; leave it out"
-        ),
-        of(
-            "emqtt_bench",
-            "--lowmem --force-major-gc-interval --log_to --dist --load-qst --signature-algs --keyex-algs",
-            "without a counterpart; leave it out"
-        ),
-        of("emqtt_bench", "--topics-payload", "several topics are a list in publish: of a scenario file"),
-        of("emqtt_bench", "--quic", "MQTT over QUIC is not supported; leave it out"),
-        of("emqtt_bench and MQTTX", "-l", "low memory has no counterpart, and the protocol is --ws, -S or both"),
-        of("emqtt_bench", "--ssl-version", "the version of TLS is --tls-version"),
-        of("MQTTX", "-im", "the interval between messages is -I, such as -I 1000"),
-        of("MQTTX", "--protocol", "ws is --ws, mqtts is -S, and wss is --ws -S"),
-        of("MQTTX", "--file-read", "the message of a file is -m file://FILE"),
-        of("MQTTX", "--split", "-m file://FILE is one message; leave it out"),
-        of("MQTTX", "--save-options", "--print-scenario prints the load as a file"),
-        of("MQTTX", "--load-options", "clamor run FILE runs a load from a file"),
-        of("MQTTX", "--dup", "only a message that is sent again has DUP; leave it out"),
-        of("MQTTX", "--verbose", "--summary full shows every figure"),
-        of("k6", "--vus", "a virtual user is a client; its number is -c, or clients: in a file"),
-        of("k6", "--summary-export", "run.json is always written; --out names its directory"),
-        of("k6", "-e", "a variable of a file is --set NAME=VALUE"),
-    ].flatMap(\.self)
-
-    private static func of(_ tool: String, _ names: String, _ instead: String) -> [ForeignOption] {
-        names.split(separator: " ").map { ForeignOption(name: String($0), tool: tool, instead: instead) }
-    }
+    /// A line of the file has a tool, its options, and what is here in their place.
+    package static let all: [ForeignOption] = {
+        let lines = String(decoding: PackageResources.foreign_options_tsv, as: UTF8.self).split(separator: "\n")
+        let parts: [[String]] = lines.map { $0.split(separator: "\t").map(String.init) }.filter { $0.count == 3 }
+        return parts.flatMap { line in
+            line[1].split(separator: " ").map { ForeignOption(name: String($0), tool: line[0], instead: line[2]) }
+        }
+    }()
 }

@@ -31,15 +31,12 @@ enum HelpText {
 
     // MARK: - The program
 
-    static let abstract = "a load generator for MQTT brokers and XMPP servers"
-    static let hostNote = "-h is the host, as in emqtt_bench and mosquitto_pub; help is --help."
-
     static var root: String {
         var lines = [
-            "Clamor: \(Self.abstract).", "",
+            "Clamor: a load generator for MQTT brokers and XMPP servers.", "",
             "Usage: clamor COMMAND [options]", "Help:  clamor COMMAND --help", "",
             "A first run needs no server:", "  \(CommandName.pubsub.example)", "",
-            Self.hostNote,
+            "-h is the host, as in emqtt_bench and mosquitto_pub; help is --help.",
         ]
         let commands = CommandName.allCases.filter { !Set<CommandName>.xmpp.contains($0) }
         for title in commands.map(\.title).firstOfEach {

@@ -1,7 +1,5 @@
 import ArgumentParser
-import CPosix
 import Foundation
-import Measurement
 import RunControl
 package import Scenario
 
@@ -12,7 +10,6 @@ extension Invocation {
         let words = arguments.prefix(arguments.first == "xmpp" ? 2 : 1).filter { !$0.hasPrefix("-") }
         let name = (["clamor"] + words).joined(separator: " ")
         if let refusal = self.refusal(of: arguments, name: name) { return .refused([refusal]) }
-        if arguments.first == Self.manual { return self.manual(arguments, environment) }
         if let help = HelpText.asked(by: arguments) { return .text(help) }
         do {
             let command = try Clamor.parseAsRoot(arguments)
@@ -24,21 +21,6 @@ extension Invocation {
             if Clamor.exitCode(for: error) == .success { return .text(Clamor.message(for: error)) }
             return .refused([self.line(parserMessage: Clamor.message(for: error), name: name, arguments: arguments)])
         }
-    }
-
-    // MARK: - Manual pages
-
-    /// For packages, so no help has it; the completions of the argument parser are asked for in the same way.
-    private static let manual = "--generate-manual"
-
-    private static func manual(_ arguments: [String], _ environment: [String: String]) -> Invocation {
-        guard arguments.count == 2, !arguments[1].hasPrefix("-") else {
-            return .refused(["clamor: \(Self.manual): needs the directory to write to, such as \(Self.manual) man"])
-        }
-        // The date of reproducible builds, in seconds since 1970, if they have one.
-        let epoch = environment["SOURCE_DATE_EPOCH"].flatMap { UInt32($0) }.map { Int64($0) * 1_000_000_000 }
-        let date = WallClock.rfc3339(epoch ?? clamor_realtime_nanoseconds()).prefix(10)
-        return .draft(Draft(manualIn: arguments[1], date: String(date)))
     }
 
     // MARK: - Commands

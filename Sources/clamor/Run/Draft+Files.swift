@@ -4,12 +4,6 @@ import RunResult
 import Scenario
 
 extension Draft {
-    /// The manual pages.
-    init(manualIn directory: String, date: String) {
-        let pages = ManualPage.all(date: date)
-        self.init(files: pages.map { File(path: "\(directory)/\($0.fileName)", text: $0.text) })
-    }
-
     /// Writes the files; if one of them exists, none is written.
     func write(_ screen: ProgressScreen) -> ExitStatus {
         if self.path == "-" {

@@ -1,11 +1,11 @@
-"""Writes Sources/SASL/SASLPrepTables+Encoded.swift: RFC 3454's tables and NFKC, both of Unicode 3.2.
+"""Writes Sources/SASL/Resources/unicode-3.2.bin: RFC 3454's tables and NFKC, both of Unicode 3.2.
 
-Usage: python3 Tests/SASLTests/Tables/generate.py > Sources/SASL/SASLPrepTables+Encoded.swift
+Usage: python3 Tests/SASLTests/Tables/generate.py > Sources/SASL/Resources/unicode-3.2.bin
 The data is that of CPython's unicodedata.ucd_3_2_0 and stringprep.
 """
 
-import base64
 import stringprep
+import sys
 from unicodedata import ucd_3_2_0 as ucd
 
 EVERY = [chr(point) for point in range(0x110000) if not 0xD800 <= point < 0xE000]
@@ -122,16 +122,7 @@ def main():
     data = b"".join(
         ranges(test) for test in (nothing, space, prohibited, unassigned, right_to_left, left_to_right)
     ) + decompositions() + compositions() + classes()
-    text = base64.b64encode(data).decode()
-    print("// Made by Tests/SASLTests/Tables/generate.py; not edited by hand.")
-    print()
-    print("extension SASLPrepTables {")
-    print("    /// The tables of Unicode 3.2, as base64 of variable-length integers, seven bits a byte, the lowest first.")
-    print("    static let encoded: StaticString = \"\"\"")
-    for begin in range(0, len(text), 108):
-        print("        " + text[begin:begin + 108] + ("\\" if begin + 108 < len(text) else ""))
-    print("        \"\"\"")
-    print("}")
+    sys.stdout.buffer.write(data)
 
 
 main()

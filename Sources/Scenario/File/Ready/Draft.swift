@@ -35,14 +35,13 @@ package struct Draft: Hashable, Sendable {
 
     /// Grafana's dashboard, and Prometheus' configuration of its scrapes.
     init(dashboardIn directory: String) {
-        guard let dashboard = try? GrafanaDashboard.text() else { preconditionFailure("a constant can be encoded") }
         self.next = ""
         guard directory != "-" else {
-            self.files = [File(path: "-", text: dashboard)]
+            self.files = [File(path: "-", text: GrafanaDashboard.text)]
             return
         }
         self.files = [
-            File(path: "\(directory)/dashboard.json", text: dashboard),
+            File(path: "\(directory)/dashboard.json", text: GrafanaDashboard.text),
             File(path: "\(directory)/prometheus.yml", text: GrafanaDashboard.scrapeConfiguration()),
         ]
     }
