@@ -56,7 +56,7 @@ test-run: needs-test
 
 # Checks that take long and seldom find anything: once for each issue, and weekly in .github/workflows/weekly.yml.
 # CONTRIBUTING lists them.
-SLOW_TESTS := PageBrowserTests|ManualPageTests|KubernetesTests
+SLOW_TESTS := PageBrowserTests|KubernetesTests
 check-slow: needs-test needs-bench needs-slurm needs-limits test-build
 	CLAMOR_CHECK_SLOW=1 $(RUN_TESTS) --filter '$(SLOW_TESTS)'
 	.ci/check-slurm 300
@@ -81,6 +81,13 @@ CHECK :=
 check-capacity check-compare: check-%: needs-test
 	swift build -c release --product clamor
 	Benchmarks/Answers/check $* $(CHECK)
+
+# Checks `clamor plan` against fleets that it has not seen: 15 minutes on a quiet machine; it writes
+# results/reference/plan.md. In parts: make check-plan CHECK='--only mosquitto'.
+.PHONY: check-plan
+check-plan: needs-test needs-bench
+	swift build -c release --product clamor
+	Benchmarks/Answers/plan $(CHECK)
 
 # The cost of a coordinator with 200 segments, ten minutes; a shorter one: make check-coordinator CHECK='--seconds 60'.
 .PHONY: check-coordinator
@@ -252,7 +259,6 @@ $(PICTURES_WANTS)
 openssl command -v openssl
 ejabberd PATH="$$PATH:/usr/sbin" command -v ejabberdctl
 mosquitto-clients command -v mosquitto_sub
-mandoc command -v mandoc
 prosody command -v prosody
 prometheus command -v prometheus && command -v promtool
 tmux command -v tmux
@@ -357,6 +363,7 @@ image: needs-image
 
 define DIST_WANTS
 $(BUILD_WANTS)
+help2man command -v help2man
 binutils command -v strip
 g++ test -e "$$(cc -print-file-name=libstdc++.a)"
 python3 command -v python3

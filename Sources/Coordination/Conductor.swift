@@ -15,6 +15,7 @@ package struct Conductor: Sendable {
     }
 
     private let count: Int
+    private let watches: Int
     private var ready: Set<Int> = []
     /// Segments that have all clients up.
     private var settled: Set<Int> = []
@@ -25,12 +26,18 @@ package struct Conductor: Sendable {
     package private(set) var hasBegun = false
     package private(set) var hasLoad = false
 
-    /// - Parameter count: the number of segments, which are numbered from 0.
-    package init(segments count: Int) { self.count = count }
+    /// - Parameters:
+    ///   - count: the number of segments, which are numbered from 0.
+    ///   - watches: server watches that have to be ready too; their numbers are behind those of the segments.
+    package init(segments count: Int, watches: Int = 0) {
+        self.count = count
+        self.watches = watches
+    }
 
     package mutating func ready(_ index: Int) -> Decision? {
         self.ready.insert(index)
-        guard self.ready.count == self.count, !self.hasBegun else { return nil }
+        let segments = self.ready.count { $0 < self.count }
+        guard segments == self.count, self.ready.count - segments >= self.watches, !self.hasBegun else { return nil }
         self.hasBegun = true
         return .start
     }

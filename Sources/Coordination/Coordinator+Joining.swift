@@ -6,7 +6,8 @@ extension Coordinator {
         }
         let wrong = self.refusal(hello, address)
         if let reason = wrong ?? self.occupant(of: address) {
-            let line = "segment \(hello.segment)/\(hello.segments) (\(hello.host)) is refused: \(reason)"
+            let name = address.isWatch ? "a server watch" : "segment \(hello.segment)/\(hello.segments)"
+            let line = "\(name) (\(hello.host)) is refused: \(reason)"
             let isNew = self.shows("\(line) \(address.instance)")
             // The process that is there may be lost without being missed yet.
             let order = wrong == nil ? SegmentOrder.taken(reason) : .refused(reason)
@@ -17,12 +18,19 @@ extension Coordinator {
         self.members[address.index] = Member(address: address, host: hello.host, heard: now.uptime)
         self.lost[address.index] = nil
         self.conductor.notReady(address.index)
+        guard !address.isWatch else {
+            let servers = (hello.watched ?? []).joined(separator: "; ")
+            return [
+                .say("a server watch (\(hello.host)) has joined: \(servers)"),
+                .tell(.welcome(self.terms.welcome), address),
+            ]
+        }
         let processes = hello.processes > 1 ? ", \(hello.processes) processes" : ""
         let again = isAgain ? " again" : ""
         actions.append(
             .say(
                 "segment \(hello.segment)/\(hello.segments) (\(hello.host)\(processes)) has joined\(again); "
-                    + "\(self.members.count) of \(self.terms.segments) are there"
+                    + "\(self.members.count { !$0.value.address.isWatch }) of \(self.terms.segments) are there"
             )
         )
         return actions + [.tell(.welcome(self.terms.welcome), address)]
@@ -45,6 +53,9 @@ extension Coordinator {
         if hello.version != self.terms.version {
             return "it is clamor \(hello.version), and the coordinator \(self.terms.version); install one version"
         }
+        if self.stop != nil || self.failure != nil || self.isLeaving { return "the run is being ended" }
+        // It may come and go at any time.
+        if address.isWatch { return nil }
         if hello.segments != self.terms.segments {
             return "it is one of \(hello.segments) segments, and the run has \(self.terms.segments)"
         }
@@ -54,7 +65,6 @@ extension Coordinator {
         if hello.plan != self.terms.plan {
             return "its file has another plan; give all hosts the same FILE and the same options"
         }
-        if self.stop != nil || self.failure != nil { return "the run is being ended" }
         return self.hasBegun ? "the run has begun; a segment joins before the begin, and not after" : nil
     }
 }

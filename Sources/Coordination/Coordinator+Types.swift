@@ -8,6 +8,8 @@ extension Coordinator {
         package var run: String
         package var plan: String
         package var segments: Int
+        /// Server watches that the begin waits for.
+        package var watches = 0
         package var welcome: SegmentWelcome
         /// All segments have to be ready by then.
         package var joinBy: NIODeadline
@@ -47,6 +49,13 @@ extension Coordinator {
         package var index: Int
         /// Drawn at random: it distinguishes two processes with one index, and no other process can name it.
         package var instance: String
+
+        /// Whether it is a server watch, which has no part of the load.
+        package var isWatch: Bool { self.index >= Self.firstWatch }
+        private static let firstWatch = 1 << 20
+
+        /// Of a server watch: a number that no segment has, drawn at random.
+        package static var watch: Int { .random(in: Self.firstWatch..<(Self.firstWatch << 10)) }
 
         var clientID: String { "\(self.index + 1)-\(self.instance)" }
 

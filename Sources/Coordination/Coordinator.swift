@@ -24,7 +24,9 @@ package struct Coordinator: Sendable {
         /// Its files are here, or there are none.
         var isCollected = false
 
-        var name: String { "segment \(self.address.index + 1) (\(self.host))" }
+        var name: String {
+            "\(self.address.isWatch ? "the server watch" : "segment \(self.address.index + 1)") (\(self.host))"
+        }
         var isDone: Bool { self.isCollected || self.isLost }
     }
 
@@ -32,6 +34,13 @@ package struct Coordinator: Sendable {
     var conductor: Conductor
     var members: [Int: Member] = [:]
     var began: NIODeadline?
+    /// The moment of the begin, in nanoseconds of the coordinator's clock.
+    private var start: Int64 = 0
+    /// All segments are done, and the watches were told to look once more, and to leave.
+    var isLeaving: Bool { self.leaving != nil }
+    private var leaving: NIODeadline?
+    /// The time of the last report or tick.
+    private var seen = NIODeadline.uptimeNanoseconds(0)
     private var loadBegan: NIODeadline?
     var stop: SegmentStop?
     private var isOver = false
@@ -48,7 +57,7 @@ package struct Coordinator: Sendable {
 
     package init(_ terms: Terms) {
         self.terms = terms
-        self.conductor = Conductor(segments: terms.segments)
+        self.conductor = Conductor(segments: terms.segments, watches: terms.watches)
     }
 
     package var hasBegun: Bool { self.began != nil }
@@ -62,6 +71,7 @@ package struct Coordinator: Sendable {
 
     package mutating func receive(_ report: SegmentReport, from address: Address, at now: Now) -> [Action] {
         guard !self.isOver else { return [] }
+        self.seen = now.uptime
         if case .hello(let hello) = report { return self.join(hello, address, now) }
         guard var member = self.members[address.index], member.address == address else {
             // The will of a process that was replaced or refused.
@@ -77,7 +87,9 @@ package struct Coordinator: Sendable {
             self.lost[address.index] = nil
             self.members[address.index] = member
             // It says so only once.
-            if wasLost, member.isReady, self.failure == nil {
+            if address.isWatch, wasLost, member.isReady, self.hasBegun || self.isLeaving {
+                actions.append(.tell(self.isLeaving ? .stop(.over) : .start(at: self.start), address))
+            } else if wasLost, member.isReady, self.failure == nil {
                 actions += self.act(self.conductor.ready(address.index), now)
             }
         }
@@ -90,8 +102,12 @@ package struct Coordinator: Sendable {
         let index = member.address.index
         switch report {
         case .hello, .lost: return []
+        // A watch has no part of the load.
+        case .settled where member.address.isWatch, .balance where member.address.isWatch: return []
+        case .interval(let interval) where member.address.isWatch: return [.show(interval, of: index)]
         case .ready:
             self.members[index]?.isReady = true
+            if self.hasBegun, member.address.isWatch { return [.tell(.start(at: self.start), member.address)] }
             return self.failure == nil ? self.act(self.conductor.ready(index), now) : []
         case .settled: return self.act(self.conductor.settled(index), now)
         case .balance(let balance, let group):
@@ -119,6 +135,12 @@ package struct Coordinator: Sendable {
         let index = member.address.index
         guard member.ending == nil else { return [] }
         self.members[index]?.ending = ending
+        guard !member.address.isWatch else {
+            self.members[index]?.isCollected = true
+            if !self.hasBegun { self.conductor.notReady(index) }
+            let early: [Action] = self.isLeaving ? [] : [.warn("\(member.name) has left; nothing watches its servers")]
+            return early + [.tell(.done, member.address)] + self.checkOver()
+        }
         var actions: [Action] = [.left(index)] + self.act(self.conductor.ended(index), now)
         guard ending.files.isEmpty else { return actions + [.collect(ending, member.address)] }
         self.members[index]?.isCollected = true
@@ -156,6 +178,7 @@ package struct Coordinator: Sendable {
     /// Once a second.
     package mutating func tick(_ now: Now) -> [Action] {
         guard !self.isOver else { return [] }
+        self.seen = now.uptime
         var actions: [Action] = []
         for (index, member) in self.members.sorted(by: { $0.key < $1.key })
         where !member.isDone && !member.isStalled && now.uptime - member.heard >= Self.patience {
@@ -169,6 +192,8 @@ package struct Coordinator: Sendable {
                 actions += self.lose(index, "it did not end", now)
             }
         }
+        // A watch may live and not leave.
+        if let leaving = self.leaving, now.uptime - leaving >= Self.patience { actions += self.abandon() }
         if self.isOrdered, self.isStill { actions += self.abandon() }
         guard self.began == nil, self.failure == nil, now.uptime >= self.terms.joinBy else { return actions }
         let missing = (0..<self.terms.segments).filter { self.members[$0] == nil }
@@ -180,7 +205,10 @@ package struct Coordinator: Sendable {
         if !late.isEmpty {
             words.append("segment\(late.count == 1 ? "" : "s") \(Self.list(late)) joined, and did not get ready")
         }
-        let line = "of \(self.terms.segments) \(words.joined(separator: "; ")) within \(self.terms.names.joinTimeout)"
+        if !words.isEmpty { words[0] = "of \(self.terms.segments) " + words[0] }
+        let watches = self.members.count { $0.value.address.isWatch && self.conductor.isReady($0.key) }
+        if watches < self.terms.watches { words.append("of \(self.terms.watches) server watches \(watches) joined") }
+        let line = "\(words.joined(separator: "; ")) within \(self.terms.names.joinTimeout)"
         return actions + [.warn(line)] + self.giveUp(SegmentEnding(status: 69, words: line)) + self.checkOver()
     }
 
@@ -213,6 +241,10 @@ package struct Coordinator: Sendable {
     private mutating func lose(_ index: Int, _ words: String, _ now: Now) -> [Action] {
         guard let member = self.members[index], !member.isDone else { return [] }
         self.members[index]?.isLost = true
+        guard !member.address.isWatch else {
+            if !self.hasBegun { self.conductor.notReady(index) }
+            return [.warn("\(member.name): \(words); nothing watches its servers")] + self.checkOver()
+        }
         let after = self.began.map { " \(Self.seconds(now.uptime - $0)) s after the begin" } ?? ""
         self.lost[index] = "\(member.host): \(words)\(after)"
         var actions: [Action] = [.warn("\(member.name): \(words)\(after)")]
@@ -239,8 +271,9 @@ package struct Coordinator: Sendable {
         case nil: return []
         case .start:
             self.began = now.uptime
+            self.start = now.realtime + Self.lead
             return [.say("all \(self.terms.segments) segments are ready")]
-                + self.present.map { .tell(.start(at: now.realtime + Self.lead), $0.address) }
+                + (self.present + self.watching).map { .tell(.start(at: self.start), $0.address) }
         case .load:
             self.loadBegan = now.uptime
             return self.present.map { .tell(.load(at: now.realtime + Self.lead), $0.address) }
@@ -251,29 +284,38 @@ package struct Coordinator: Sendable {
     /// Ends when no segment is left that could report.
     private mutating func checkOver() -> [Action] {
         let isEnded = self.hasBegun || self.failure != nil
-        guard isEnded, self.members.values.allSatisfy(\.isDone) else { return [] }
+        guard isEnded, self.members.values.allSatisfy({ $0.isDone || $0.address.isWatch }) else { return [] }
+        guard self.watching.isEmpty else {
+            guard self.leaving == nil else { return [] }
+            self.leaving = self.seen
+            return self.watching.map { .tell(.stop(.over), $0.address) }
+        }
         self.isOver = true
         return [.over]
     }
 
     /// Whether all segments that have not ended have been silent for so long that they are stalled.
-    package var isStill: Bool { self.members.values.allSatisfy { $0.isDone || $0.isStalled } }
+    package var isStill: Bool {
+        self.members.values.allSatisfy { $0.isDone || $0.isStalled || $0.address.isWatch && !self.isLeaving }
+    }
 
     /// Gives up waiting for segments that do not end.
     package mutating func abandon() -> [Action] {
-        for (index, member) in self.members where !member.isDone {
+        for (index, member) in self.members where !member.isDone && (self.isLeaving || !member.address.isWatch) {
             self.members[index]?.isLost = true
-            self.lost[index] = "\(member.host): it did not end in time"
+            if !member.address.isWatch { self.lost[index] = "\(member.host): it did not end in time" }
         }
         return self.checkOver()
     }
 
     /// Orders to a lost segment wait at the broker: it may come back.
     private var present: [Member] {
-        self.members.values.filter { !$0.isCollected && $0.ending == nil }.sorted {
+        self.members.values.filter { !$0.isCollected && $0.ending == nil && !$0.address.isWatch }.sorted {
             $0.address.index < $1.address.index
         }
     }
+
+    private var watching: [Member] { self.members.values.filter { $0.address.isWatch && !$0.isDone } }
 
     /// `1, 3, 7-9`.
     static func list(_ indices: [Int]) -> String {

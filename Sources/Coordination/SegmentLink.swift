@@ -253,7 +253,8 @@ package final class SegmentLink: Sendable {
             }
             self.order.yield(order)
         case .start, .complete, .stop:
-            self.state.withLock { $0.awaitsOrder = false }
+            // A watch has no end of its own.
+            self.state.withLock { $0.awaitsOrder = self.address.isWatch }
             self.order.yield(order)
         }
     }

@@ -51,4 +51,6 @@ package enum SegmentStop: Codable, Hashable, Sendable {
     case lost
     /// A threshold that aborts was broken on the whole.
     case threshold(String)
+    /// All segments are done: a watch looks once more, and leaves.
+    case over
 }

@@ -35,6 +35,8 @@ package struct SegmentHello: Codable, Hashable, Sendable {
     package var host: String
     /// Processes that share the segment.
     package var processes: Int
+    /// Of a server watch, which is no segment: a line about each server.
+    package var watched: [String]?
 
     package init(
         version: String,

@@ -13,11 +13,21 @@ package struct GroupWork: Hashable, Sendable {
         package var qos: UInt8
         /// How often each message comes to clients of the run.
         package var deliveries: Double
+        /// That of its deliveries.
+        package var deliveredQoS: UInt8
+        /// Bytes of a payload, on average.
+        package var size: Double
+        /// Topics that keep the last message.
+        package var retained = 0.0
+        /// Whether the server itself answers it.
+        package var isPing = false
 
-        package init(peak: Double, mean: Double? = nil, qos: UInt8 = 0, deliveries: Double = 0) {
+        package init(peak: Double, mean: Double? = nil, qos: UInt8 = 0, deliveries: Double = 0, size: Double = 0) {
             self.peak = peak
             self.mean = mean ?? peak
             self.qos = qos
+            self.deliveredQoS = qos
+            self.size = size
             self.deliveries = deliveries
         }
     }

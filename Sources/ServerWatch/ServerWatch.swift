@@ -153,6 +153,12 @@ package final class ServerWatch: Sendable {
         } ?? []
     }
 
+    /// The cores that the first watched process may use; `nil` if they are unknown.
+    package func cores() async -> Double? {
+        let sources = self.sources
+        return await self.onLoop { sources.value.processes?.cores } ?? nil
+    }
+
     /// Ends the watch after the last client has left; with `$SYS` this takes up to 25 s.
     package func end() async -> ServerWatchResult {
         let sources = self.sources

@@ -13,9 +13,10 @@ struct Clamor: ParsableCommand {
         version: Version.text,
         subcommands: [
             LoadCommand<Conn>.self, LoadCommand<Pub>.self, LoadCommand<Sub>.self, LoadCommand<PubSub>.self,
-            XMPPCommand.self, RunFile.self, CoordinateCommand.self, DecodeCommand.self, DoctorCommand.self,
+            XMPPCommand.self, RunFile.self, CoordinateCommand.self, WatchCommand.self, DecodeCommand.self,
+            DoctorCommand.self,
             BrokerCommand.self, ProxyCommand.self, ReportCommand.self, CompareCommand.self, MergeCommand.self,
-            CapacityCommand.self, CalibrateCommand.self, InitCommand.self,
+            CapacityCommand.self, PlanCommand.self, CalibrateCommand.self, InitCommand.self,
         ],
         helpNames: [.long]
     )
@@ -34,6 +35,7 @@ enum Main {
         case .series(let options): self.perform { await SeriesSession(options: options).perform() }
         case .coordinate(let options):
             self.perform { await CoordinateSession(options, RunPlan(options.scenario, isDivided: true)).perform() }
+        case .watch(let options): self.perform { await WatchSession(options).perform() }
         case .decode(let options): self.perform { await DecodeSession(options).perform() }
         case .broker(let options): self.perform { await BrokerService(options: options).perform() }
         case .proxy(let options): self.perform { await ProxyService(options: options).perform() }
@@ -41,6 +43,7 @@ enum Main {
         case .draft(let draft): self.leave(draft.write(ProgressScreen(quiet: false, json: false)))
         case .report(let options): self.leave(ReportSession(options: options).perform())
         case .capacity(let options): self.perform { await CapacitySession(options: options).perform() }
+        case .plan(let options): self.perform { await FleetPlanSession(options: options).perform() }
         case .calibrate(let options): self.perform { await CalibrateSession(options: options).perform() }
         case .merge(let options): self.leave(MergeSession(options).perform())
         case .compare(let options): self.leave(CompareSession(options: options).perform())

@@ -11,7 +11,14 @@ private struct Stage {
 
     static let plan = "2:abc"
 
-    init(_ segments: Int, run: String = "nightly", continues: Bool = false, least: Int? = nil, longest: Int64? = nil) {
+    init(
+        _ segments: Int,
+        run: String = "nightly",
+        continues: Bool = false,
+        least: Int? = nil,
+        longest: Int64? = nil,
+        watches: Int = 0
+    ) {
         var terms = Coordinator.Terms(
             version: "1.0",
             run: run,
@@ -22,6 +29,7 @@ private struct Stage {
             continuesWithoutLost: continues
         )
         terms.leastClients = least
+        terms.watches = watches
         terms.longest = longest.map { .seconds($0) }
         self.coordinator = Coordinator(terms)
     }
@@ -75,6 +83,123 @@ extension [Coordinator.Action] {
     }
 
     fileprivate var isOver: Bool { self.contains(.over) }
+}
+
+@Suite("The server watches of a run over many machines")
+struct WatchingTests {
+    private static let watch = (1 << 20) + 5
+
+    private static func join(_ stage: inout Stage, _ instance: String = "w") -> [Coordinator.Action] {
+        var hello = Stage.hello(Self.watch, of: 0)
+        (hello.plan, hello.host, hello.watched) = ("", "db1", ["mosquitto: process 312"])
+        return stage.take(.hello(hello), of: Self.watch, instance)
+    }
+
+    @Test("the begin waits for as many as were asked for, and all begin at one moment")
+    func begins() {
+        var stage = Stage(1, watches: 1)
+        #expect(stage.begin(1).isEmpty)
+        #expect(!stage.coordinator.hasBegun)
+        let joined = Self.join(&stage)
+        #expect(joined.first == .say("a server watch (db1) has joined: mosquitto: process 312"))
+        let start = SegmentOrder.start(at: stage.seconds + 1_000_000_000)
+        #expect(stage.take(.ready, of: Self.watch, "w").orders == [0: [start], Self.watch: [start]])
+    }
+
+    @Test("one that comes late begins at the moment of the run, and takes no part in its load and drain")
+    func late() {
+        var stage = Stage(1)
+        _ = stage.begin(1)
+        let start = SegmentOrder.start(at: stage.seconds + 1_000_000_000)
+        stage.seconds += 3
+        _ = Self.join(&stage)
+        #expect(stage.take(.ready, of: Self.watch, "w").orders == [Self.watch: [start]])
+        #expect(stage.take(.settled, of: 0).orders.keys.sorted() == [0])
+        let balance = DeliveryBalance(expected: 1, received: 1)
+        #expect(stage.take(.balance(balance, group: 0), of: 0).orders.keys.sorted() == [0])
+        #expect(stage.coordinator.end(.ordered).orders.keys.sorted() == [0])
+    }
+
+    @Test("the run is over when the segments are done and each watch has looked once more")
+    func leaves() {
+        var stage = Stage(1)
+        _ = stage.begin(1)
+        _ = Self.join(&stage)
+        _ = stage.take(.ready, of: Self.watch, "w")
+        let files = [ResultFile(name: "run.json", length: 1, sha256: "")]
+        _ = stage.take(.ended(SegmentEnding(status: 0, files: files)), of: 0)
+        let leaving = stage.coordinator.collected(0, words: nil, at: stage.now)
+        #expect(leaving.orders == [0: [.done], Self.watch: [.stop(.over)]])
+        // Another one that comes now is not waited for.
+        var late = Stage.hello(Self.watch + 1, of: 0)
+        late.watched = []
+        #expect(stage.take(.hello(late), of: Self.watch + 1).warnings[0].contains("the run is being ended"))
+        #expect(!leaving.isOver)
+        let last = stage.take(.ended(SegmentEnding(status: 0)), of: Self.watch, "w")
+        #expect(last.orders == [Self.watch: [.done]] && last.isOver && last.warnings.isEmpty)
+        #expect(stage.coordinator.lost.isEmpty)
+    }
+
+    struct Loss: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let report: SegmentReport
+        let words: String
+    }
+
+    private static let losses = [
+        Loss(
+            testDescription: "its connection was lost",
+            report: .lost,
+            words: "the server watch (db1): its connection was lost; nothing watches its servers"
+        ),
+        Loss(
+            testDescription: "it was ended",
+            report: .ended(SegmentEnding(status: 105)),
+            words: "the server watch (db1) has left; nothing watches its servers"
+        ),
+    ]
+
+    @Test("one that is lost is named, and the run goes on and is whole", arguments: losses)
+    func isLost(_ loss: Loss) {
+        var stage = Stage(1)
+        _ = stage.begin(1)
+        _ = Self.join(&stage)
+        _ = stage.take(.ready, of: Self.watch, "w")
+        let actions = stage.take(loss.report, of: Self.watch, "w")
+        #expect(actions.warnings == [loss.words])
+        #expect(actions.orders[0] == nil)
+        let files = [ResultFile(name: "run.json", length: 1, sha256: "")]
+        _ = stage.take(.ended(SegmentEnding(status: 0, files: files)), of: 0)
+        #expect(stage.coordinator.collected(0, words: nil, at: stage.now).isOver)
+        #expect(stage.coordinator.lost.isEmpty)
+    }
+
+    @Test("one that does not leave is given up after ten seconds of silence")
+    func isStuck() {
+        var stage = Stage(1)
+        _ = stage.begin(1)
+        _ = Self.join(&stage)
+        _ = stage.take(.ready, of: Self.watch, "w")
+        let files = [ResultFile(name: "run.json", length: 1, sha256: "")]
+        _ = stage.take(.ended(SegmentEnding(status: 0, files: files)), of: 0)
+        #expect(!stage.coordinator.collected(0, words: nil, at: stage.now).isOver)
+        stage.seconds += 9
+        #expect(!stage.coordinator.tick(stage.now).isOver)
+        stage.seconds += 1
+        #expect(stage.coordinator.tick(stage.now).isOver)
+    }
+
+    @Test("one that did not come within the time to join is named, and the segments give up")
+    func isMissing() {
+        var stage = Stage(1, watches: 1)
+        _ = stage.begin(1)
+        stage.seconds = 219
+        _ = stage.take(.echo(sent: 1), of: 0)
+        stage.seconds = 220
+        let actions = stage.coordinator.tick(stage.now)
+        #expect(actions.warnings == ["of 1 server watches 0 joined within the time to join"])
+        #expect(actions.orders == [0: [.stop(.ordered)]])
+    }
 }
 
 @Suite("The coordinator of a run over many machines")

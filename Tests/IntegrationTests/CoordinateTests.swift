@@ -390,8 +390,11 @@ extension Integration {
         private static let (ahead, gain): (Int64, Int64) = (90_000_000_000, 100_000)
 
         /// Broker, coordinator and two segments, each on a host; the second segment's clock is ahead, and gains.
+        ///
+        /// `isWatched`: a watch on the broker's host sees the broker, and so does the first segment, with --watch-pid.
         private func run(
             seconds: Int,
+            isWatched: Bool = false,
             during: (HostNetwork, RunningProgram) async throws -> Void = { _, _ in }
         ) async throws -> (record: RunRecord, ending: RunningProgram.Ending, segments: [RunRecord]) {
             let folder = try ScratchFolder()
@@ -409,19 +412,28 @@ extension Integration {
                     [
                         "coordinate", file, "--segments", "2", "--listen", place, "--user", "segment", "--out",
                         folder.path("all"),
-                    ],
+                    ] + (isWatched ? ["--watches", "1", "--threshold", "server_memory_bytes < 1GiB"] : []),
                     environment: [Self.password]
                 )
                 defer { coordinator.send(SIGKILL) }
                 let joining = Joining(coordinator)
                 // At once: they need not wait for the coordinator to listen.
+                let watch =
+                    isWatched
+                    ? try network.clamor(
+                        0,
+                        ["watch", "--pid", "\(broker.pid)", "--join", "mqtt://segment@\(place)"] + Joining.timeout,
+                        environment: [Self.password]
+                    ) : nil
+                defer { watch?.send(SIGKILL) }
                 let segments = try (1...2).map { index in
                     let segment = try network.clamor(
                         index + 1,
                         [
                             "run", file, "--coordinator", "mqtt://segment@\(place)", "--segment", "\(index)/2", "--out",
                             folder.path("s\(index)"),
-                        ] + Joining.timeout,
+                        ] + Joining.timeout
+                            + (isWatched && index == 1 ? ["--watch-pid", "\(broker.pid)"] : []),
                         environment: [Self.password]
                             + (index == 2
                                 ? ["CLAMOR_CLOCK_AHEAD=\(Self.ahead)", "CLAMOR_CLOCK_GAIN=\(Self.gain)"] : [])
@@ -434,11 +446,34 @@ extension Integration {
                 try await during(network, coordinator)
                 let ending = try await coordinator.ended()
                 for segment in segments { #expect(try await segment.ended().status == 0) }
+                if let watch { #expect(try await watch.ended().status == 0) }
                 return (
                     try RunJSON.read(directory: folder.path("all")), ending,
                     try (1...2).map { try RunJSON.read(directory: folder.path("s\($0)")) }
                 )
             }
+        }
+
+        @Test("a watch on the server's host has the figures of --watch-pid there")
+        func watched() async throws {
+            let (record, ending, segments) = try await self.run(seconds: 6, isWatched: true)
+            #expect(ending.status == 0, "\(ending.errors)")
+            #expect(ending.output.contains("a server watch ("))
+            func server(_ name: String, _ record: RunRecord) throws -> Metric {
+                try #require(record.metrics.first { $0.name == name && $0.labels["process"] != nil }, "\(name)")
+            }
+            // Both look once a second, not at one moment; the watch begins with the run, and the other before it.
+            let times = try [record, segments[0]].map { try #require(try server("server_cpu_time", $0).counter) }
+            #expect(times[0].value > 0.01 && abs(times[0].value - times[1].value) < 0.05 + 0.1 * times[1].value)
+            let rates = times.compactMap(\.rate)
+            #expect(rates.count == 2 && abs(rates[0] - rates[1]) < 0.01 + 0.1 * rates[1])
+            for name in ["server_memory_bytes", "server_descriptors"] {
+                let highest = try [record, segments[0]].map { try #require(try server(name, $0).gauge?.max) }
+                #expect(highest[0] > 10 && abs(highest[0] - highest[1]) < 0.02 * highest[1] + 1, "\(name)")
+            }
+            #expect(try server("server_tcp_retransmits", record).counter?.value == 0)
+            #expect(record.thresholds.first { $0.expression.hasPrefix("server_memory") }?.ok == true)
+            #expect(record.metrics.contains { $0.name == "server_cpu_per_message" })
         }
 
         @Test("counts are exact, and the clock of another host is known within the stated error")

@@ -181,6 +181,25 @@ struct ThresholdTests {
         #expect(try Threshold.parse(expression).isBroken(in: source) == isBroken)
     }
 
+    @Test(
+        "a percentile is decided once more operations were too slow than all of the run may have",
+        arguments: [
+            // One of 100 was too slow: 1 %, and of the whole run the share of it.
+            ("publish_ack_duration p99 < 50ms", 1, 1.0, false), ("publish_ack_duration p99 < 50ms", 2, 1.0, true),
+            ("publish_ack_duration p99 < 50ms", 2, 0.4, false), ("publish_ack_duration p99 < 50ms", 3, 0.4, true),
+            ("publish_ack_duration p99 < 50ms", 100, 0.01, false), ("publish_ack_duration p99 < 50ms", 100, 0.02, true),
+            ("publish_ack_duration p90 < 50ms", 20, 0.4, false), ("publish_ack_duration p90 < 50ms", 26, 0.4, true),
+            // A lower percentile than asked for, and a mean, may still change.
+            ("publish_ack_duration p99 > 50ms", 0, 0.5, false), ("publish_ack_duration mean < 1us", 50, 0.5, false),
+        ] as [(String, Int, Double, Bool)]
+    )
+    func decided(_ expression: String, _ slow: Int, _ share: Double, _ isDecided: Bool) throws {
+        var source = Source()
+        let times = (0..<100).map { $0 < slow ? 100 : 1 as Int64 }
+        source.duration("publish_ack_duration", ["qos": "1", "leg": "puback"], milliseconds: times)
+        #expect(try Threshold.parse(expression).isDecided(in: source, share: share) == isDecided)
+    }
+
     @Test("a percentile that is too high is broken at once")
     func brokenPercentile() throws {
         #expect(try Threshold.parse("connect_duration p99 < 5ms").isBroken(in: Self.source))

@@ -41,6 +41,18 @@ struct FlagTests {
         #expect(run.record.count("publish_sent") >= 50)
     }
 
+    @Test("a step of a search ends once its objective cannot be met any more, and not before")
+    func endsDecided() throws {
+        let line = "pubsub -h embedded -c 1 -q 1 -s 64 --rate 100/s --duration 100s --end-decided --broker"
+        let objective = "delivery_duration p99 < 50ms"
+        // More than 1 % of 10,000 messages come late after a second, and a part of a second has no verdict.
+        let slow = try VirtualClamor.of(line, "--delay 100ms", "--threshold", objective)
+        #expect(slow.status == 99 && slow.record.state == .aborted)
+        #expect((100..<1_000).contains(slow.record.count("publish_sent")))
+        let fast = try VirtualClamor.of(line, "--delay 10ms", "--threshold", objective)
+        #expect(fast.status == 0 && fast.record.count("publish_sent") == 10_000)
+    }
+
     @Test("--per-client writes a row for each client, whose sums are the run's counts")
     func perClient() throws {
         let run = try VirtualClamor.of("pubsub -h embedded -c 5 -q 0,1,2 -L 100 --per-client --prefix p")

@@ -30,6 +30,32 @@ struct ProcessWatchTests {
         #expect(second.value("server_cpu_time") == 0)
     }
 
+    @Test("segments that TCP sent again in the server's network, and the cores that it may use")
+    func network() throws {
+        let proc = ScriptedProc([70: Self.broker()])
+        func set(_ count: Int) {
+            let text = "Ip: A B\nIp: 1 2\nTcp: InSegs RetransSegs OutRsts\nTcp: 900 \(count) 3\nUdp: X\nUdp: 1\n"
+            proc.texts.withLock { $0["/proc/70/net/snmp"] = text }
+        }
+        set(40)
+        proc.texts.withLock {
+            $0["/proc/70/status"] = "Name:\tmosquitto\nCpus_allowed:\t3,00000101\nCpus_allowed_list:\t0\n"
+        }
+        var files = proc.files
+        for (online, cores) in [(64, 4.0), (3, 3)] {
+            files.online = online
+            #expect(try ProcessWatch(["70"], at: 0, files: files).cores == cores)
+        }
+        var watch = try ProcessWatch(["70"], at: 0, files: files)
+        set(47)
+        #expect(watch.look(at: Self.second).metrics.value("server_tcp_retransmits") == 7)
+        // A smaller count is another network's.
+        set(3)
+        #expect(watch.look(at: 2 * Self.second).metrics.value("server_tcp_retransmits") == 0)
+        proc.texts.withLock { $0["/proc/70/net/snmp"] = "Tcp: RetransSegs\nTcp: many\n" }
+        #expect(watch.look(at: 3 * Self.second).metrics.value("server_tcp_retransmits") == nil)
+    }
+
     @Test("by the name of the process or the file name of its program: all of that name, never this program")
     func byName() throws {
         let proc = ScriptedProc([

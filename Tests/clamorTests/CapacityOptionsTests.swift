@@ -36,7 +36,7 @@ struct CapacityOptionsTests {
         #expect(
             options.arguments(load: 1_234.5678, directory: "d") == [
                 "pub", "-h", "embedded", "-c", "50", "-q", "1", "--rate", "1234.568/s", "--duration", "5s",
-                "--threshold", "publish_ack_duration p99 < 50ms", "--out", "d", "--quiet", "--no-page",
+                "--threshold", "publish_ack_duration p99 < 50ms", "--end-decided", "--out", "d", "--quiet", "--no-page",
             ]
         )
     }

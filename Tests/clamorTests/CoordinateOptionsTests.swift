@@ -47,6 +47,39 @@ struct CoordinateOptionsTests {
         #expect(options.scenario.common.thresholds.count == 1)
     }
 
+    @Test("a watch has its servers and its coordinator, under either name")
+    func watch() throws {
+        for line in [
+            "watch --pid mosquitto --join mqtts://a@h:1", "watch --watch-pid mosquitto --coordinator mqtts://a@h:1",
+        ] {
+            guard case .watch(let options) = try self.parse(line) else { return #expect(Bool(false)) }
+            #expect(options.live.processes == ["mosquitto"] && options.run == "nightly" && !options.quiet)
+            #expect(options.coordinator.isSecure && options.coordinator.place == CoordinatorPlace(host: "h", port: 1))
+            #expect(options.coordinator.credentials == CoordinationCredentials(user: "a", password: "secret"))
+        }
+        guard case .coordinate(let options) = try self.parse("coordinate FILE --segments 2 --watches 3") else {
+            return #expect(Bool(false))
+        }
+        #expect(options.watches == 3)
+    }
+
+    @Test("with a watch, and in segments, objectives on the server need no other")
+    func serverObjectives() throws {
+        let objective = ["--threshold", "server_memory_bytes < 1GiB"]
+        func problems(_ line: String) throws -> [String] {
+            let folder = try ScratchFolder()
+            let file = try folder.write(Self.scenario, to: "fleet.yaml")
+            let words = line.split(separator: " ").map { $0 == "FILE" ? file : String($0) } + objective
+            let environment = ["CLAMOR_COORDINATOR_PASSWORD": "secret"]
+            if case .refused(let lines) = Invocation.parse(words, environment: environment) { return lines }
+            return []
+        }
+        #expect(try problems("coordinate FILE --segments 2 --watches 1").isEmpty)
+        #expect(try problems("run FILE --coordinator h:1 --segment 1/2").isEmpty)
+        #expect(try problems("coordinate FILE --segments 2").first?.contains("needs --watch-pid NAME") == true)
+        #expect(try problems("run FILE").first?.contains("needs --watch-pid NAME") == true)
+    }
+
     @Test("a segment has the plan of its coordinator, and takes its seed")
     func segment() throws {
         guard let whole = try self.parse("run FILE").scenario,
@@ -108,6 +141,10 @@ struct CoordinateOptionsTests {
 
     static let refused = [
         Refused("coordinate FILE", "--segments: is missing"),
+        Refused("watch --join h:1", "--watch-pid: is missing; give the server's process"),
+        Refused("watch --pid m", "--coordinator: is missing; give the address of 'clamor coordinate'"),
+        Refused("watch --pid m --join h:1", "needs a password", password: nil),
+        Refused("watch --pid a/b --join h:1", "'a/b' is neither a process identifier nor a name"),
         Refused("coordinate FILE --segments 2 --listen h:x", "'h:x' is no address"),
         Refused("coordinate FILE --segments 2 --user u", "needs a password", password: nil),
         Refused("coordinate FILE --segments 2 --certfile c.pem", "needs its private key"),

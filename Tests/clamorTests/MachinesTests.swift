@@ -28,19 +28,19 @@ struct MachinesTests {
         #expect(work.map(\.clients) == [334, 3])
         #expect(work.map(\.connectRate) == [100, nil])
         #expect(work[0].keepAlive == 60)
-        #expect(work[0].flows == [0, 1].map { GroupWork.Flow(peak: 100, qos: $0) })
+        #expect(work[0].flows == [0, 1].map { GroupWork.Flow(peak: 100, qos: $0, size: 256) })
         #expect(work[1].flows.isEmpty)
     }
 
     @Test("the peak and the mean of a rate follow its shape and the stages")
     func shapes() throws {
         let ramp = try Self.work("  a: { clients: 4, publish: { rate: { from: 100/s, to: 400/s } } }")
-        #expect(ramp[0].flows == [GroupWork.Flow(peak: 400, mean: 250)])
+        #expect(ramp[0].flows == [GroupWork.Flow(peak: 400, mean: 250, size: 256)])
         let stages = try Self.work(
             "  a: { clients: 4, publish: { rate: 100/s } }",
             top: "stages: [{ name: one, for: 3s }, { name: two, for: 1s, load: 200% }]"
         )
-        #expect(stages[0].flows == [GroupWork.Flow(peak: 200, mean: 125)])
+        #expect(stages[0].flows == [GroupWork.Flow(peak: 200, mean: 125, size: 256)])
         #expect(try Self.work("  a: { clients: 4, publish: { qos: 1 } }")[0].isClosedLoop)
     }
 
@@ -74,7 +74,7 @@ struct MachinesTests {
         )
         #expect(work.map(\.speech) == [.xmpp, .xmpp])
         #expect(work.map(\.hasTLS) == [true, false])
-        #expect(work[0].flows == [GroupWork.Flow(peak: 4, deliveries: 1)])
+        #expect(work[0].flows == [GroupWork.Flow(peak: 4, deliveries: 1, size: 256)])
     }
 
     // MARK: - The answer

@@ -452,7 +452,8 @@ extension MetricDefinition {
 
     private static let servers: [MetricDefinition] = [
         serverCPU, serverCPUTime, serverThreadCPU, serverCPUThrottled, serverMemory, serverMemoryIdle,
-        serverMemoryLimit, serverDescriptors, serverCPUPerMessage, serverMemoryPerConnection, serverMetric, serverSys,
+        serverMemoryLimit, serverDescriptors, serverRetransmits, serverCPUPerMessage, serverMemoryPerConnection,
+        serverMetric, serverSys,
     ]
     package static let serverCPU = gauge("server_cpu", "process").unit("cores").role(.server)
         .help("CPU that a watched process of the server used, in cores.")
@@ -470,6 +471,8 @@ extension MetricDefinition {
         .help("Memory that the control groups of a watched process allow; absent without a limit.")
     package static let serverDescriptors = gauge("server_descriptors", "process").role(.server)
         .help("Open descriptors of a watched process of the server.")
+    package static let serverRetransmits = counter("server_tcp_retransmits", "process").role(.server)
+        .help("Segments that TCP sent again on the host, or in the network namespace, of a watched process.")
     package static let serverCPUPerMessage = gauge("server_cpu_per_message").unit("seconds").role(.server).down
         .help("CPU time of the watched server per message, in and out.")
     package static let serverMemoryPerConnection = gauge("server_memory_per_connection").unit("bytes").role(.server)

@@ -45,7 +45,7 @@ package struct TimelineInterval: Codable, Hashable, Sendable {
     package var metrics: [Metric]
     package var lanes: [Lane]
 
-    package init(second: Int, phase: String, seconds: Double, metrics: [Metric], lanes: [Lane]) {
+    package init(second: Int, phase: String, seconds: Double, metrics: [Metric], lanes: [Lane] = []) {
         self.second = second
         self.phase = phase
         self.seconds = seconds

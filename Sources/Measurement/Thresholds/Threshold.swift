@@ -45,7 +45,7 @@ package struct Threshold: Hashable, Sendable {
     package let name: String
     package internal(set) var labels: Labels
     /// Absent if omitted: a counter's count, a gauge's last value.
-    package let field: Field?
+    package internal(set) var field: Field?
     package let comparison: Comparison
     /// The limit in seconds, events, events per second, or as a fraction.
     package let limit: Double
@@ -191,6 +191,26 @@ extension Threshold {
         case .equal: figure.low > self.limit
         case .greater, .atLeast, .notEqual: false
         }
+    }
+
+    /// Whether nothing that is still to come can mend it.
+    ///
+    /// In open loop equal times have equally many operations, and those that were too slow stay so: of all at the end
+    /// the part 1 - p may be, which is a larger part of those so far.
+    ///
+    /// - Parameters:
+    ///   - source: the run so far.
+    ///   - share: the part of its measured phase that is over, 0 to 1.
+    /// - Returns: whether it is broken for good.
+    package func isDecided(in source: some MetricSource, share: Double) -> Bool {
+        guard case .percentile(let percent)? = self.field, [.less, .atMost].contains(self.comparison) else {
+            return self.isCount(in: source) && self.isBroken(in: source)
+        }
+        let allowed = (1 - percent / 100) / share
+        guard allowed < 1 else { return false }
+        var sofar = self
+        sofar.field = .percentile(100 * (1 - allowed))
+        return sofar.isBroken(in: source)
     }
 
     private func isCount(in source: some MetricSource) -> Bool {

@@ -17,7 +17,14 @@ package struct MergedRun: Sendable {
     ///   - command: the merging command line, with secrets replaced.
     ///   - thresholds: in addition to those of the segments.
     ///   - broken: the threshold that ended the run; it counts as failed even if it would pass now.
-    package init(_ set: SegmentSet, command: [String], thresholds: [String] = [], broken: String? = nil) {
+    ///   - watched: by server watches beside the segments.
+    package init(
+        _ set: SegmentSet,
+        command: [String],
+        thresholds: [String] = [],
+        broken: String? = nil,
+        watched: WatchedServers = WatchedServers()
+    ) {
         let segments = set.segments
         let first = segments[0].record
         let startedAt = segments.map(\.startedAt).min() ?? 0
@@ -43,8 +50,9 @@ package struct MergedRun: Sendable {
         metrics.add(absent)
         var intervals = segments.joinedIntervals
         if let last = intervals.popLast() { intervals.append(last.adding(absent)) }
-        self.intervals = intervals
+        self.intervals = watched.adding(to: intervals)
         record.metrics = ledgers.marking(metrics) + ledgers.metrics
+        record.metrics = watched.adding(to: record.metrics, of: self.intervals)
         // Those of a segment are of its own messages and clients alone.
         record.metrics.removeAll { $0.isOf(RunRecord.serverUseMetrics) }
         record.metrics += record.serverUse

@@ -1,4 +1,6 @@
 import Coordination
+import LoadEngine
+import Measurement
 package import RunResult
 import Scenario
 
@@ -19,7 +21,16 @@ public struct Run: Sendable {
         let screen = ProgressScreen(self.plan.scenario.common)
         do throws(RunRefusal) {
             let (link, welcome) = try await Signals.cancelling { () async throws(RunRefusal) in
-                try await CoordinatorLink.join(coordinator, segment, plan: segment.schedule, screen)
+                let hello = SegmentHello(
+                    version: Version.tool.version,
+                    run: segment.run,
+                    plan: segment.schedule,
+                    segment: (segment.part?.index ?? 0) + 1,
+                    segments: segment.part?.count ?? 1,
+                    host: HostFacts.name ?? "unknown host",
+                    processes: segment.processes?.count ?? 1
+                )
+                return try await CoordinatorLink.join(coordinator, hello, clock: segment.clock, screen)
             }
             var plan = self.plan
             plan.scenario.join(run: welcome.run, seed: welcome.seed, thresholds: welcome.thresholds)

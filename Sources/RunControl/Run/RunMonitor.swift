@@ -25,6 +25,8 @@ actor RunMonitor: RunObserver {
     /// The process that follows this one, if there is one.
     private let leader: (any RunLeader)?
     private let watch: ServerMonitor?
+    /// Seconds of the measured phase of a run that ends once an objective cannot be met any more.
+    private let decidesWithin: Double?
     /// Levels and counts of the watched servers.
     private var observed = MetricTotals()
     private var slopes = SlopeMeter()
@@ -51,6 +53,7 @@ actor RunMonitor: RunObserver {
         view: LiveView?,
         leader: (any RunLeader)? = nil,
         watch: ServerMonitor? = nil,
+        decidesWithin: Double? = nil,
         observesHost: Bool = true
     ) {
         self.host = observesHost ? HostLoad(HostLoad.Look(time: clamor_monotonic_nanoseconds())) : nil
@@ -68,6 +71,7 @@ actor RunMonitor: RunObserver {
         self.view = view
         self.leader = leader
         self.watch = watch
+        self.decidesWithin = decidesWithin
     }
 
     /// By group and shard: take back the memory of a sample.
@@ -236,13 +240,13 @@ actor RunMonitor: RunObserver {
     private func brokenAbort() -> Bool {
         guard self.measuredSeconds > Threshold.abortsAfter else { return false }
         let source = self.source
-        for threshold in self.thresholds where threshold.aborts {
-            if threshold.isBroken(in: source) {
-                self.brokenThreshold = threshold.expression
-                return true
-            }
+        let share = self.decidesWithin.map { self.measuredSeconds / $0 }
+        let broken = self.thresholds.first { threshold in
+            threshold.aborts && threshold.isBroken(in: source)
+                || share.map { threshold.isDecided(in: source, share: $0) } ?? false
         }
-        return false
+        if let broken { self.brokenThreshold = broken.expression }
+        return broken != nil
     }
 
     /// Adds what the watched servers had behind the last interval.

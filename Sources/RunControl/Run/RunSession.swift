@@ -140,6 +140,7 @@ package struct RunSession {
             view: view,
             leader: self.segment.leader ?? ParentLink.telling(ProcessInfo.processInfo.environment),
             watch: watch,
+            decidesWithin: self.options.endsDecided ? self.options.duration.map { Double($0) / 1e9 } : nil,
             observesHost: self.world.isHost
         )
         let terminal = self.screen.followTerminal()

@@ -23,13 +23,18 @@ extension ScenarioOptions {
         }
     }
 
-    /// Clients of other groups that hear each message of a stream.
-    private func otherReceivers(of stream: PublishStream, _ publisher: MQTTOptions, named name: String) -> Double {
-        self.groups.reduce(0) { sum, group in
+    /// Clients of other groups that hear each message of a stream, and the highest QoS that they asked for.
+    private func otherReceivers(
+        of stream: PublishStream,
+        _ publisher: MQTTOptions,
+        named name: String
+    ) -> (count: Double, qos: UInt8?) {
+        self.groups.reduce((0, nil)) { sum, group in
             guard group.name != name || publisher.kind != .pubsub, case .mqtt(let options) = group.work,
                 self.bridged || options.targetNames == publisher.targetNames
             else { return sum }
-            return sum + options.receivers(of: stream, publishers: publisher.publishers)
+            let count = options.receivers(of: stream, publishers: publisher.publishers)
+            return count > 0 ? (sum.count + count, max(sum.qos ?? 0, options.highestQoS)) : sum
         }
     }
 }
@@ -45,7 +50,7 @@ extension ScenarioOptions {
 
 extension MQTTOptions {
     /// `others`: the receivers of a stream in other groups.
-    fileprivate func work(of part: PlanSegment, others: (PublishStream) -> Double) -> GroupWork {
+    fileprivate func work(of part: PlanSegment, others: (PublishStream) -> (count: Double, qos: UInt8?)) -> GroupWork {
         var work = GroupWork(clients: 0)
         work.hasTLS = self.transport.tls != nil
         work.keepAlive = self.keepAlive > 0 ? Double(self.keepAlive) : nil
@@ -56,11 +61,19 @@ extension MQTTOptions {
         let shares = self.streams.isEmpty ? Double(self.qualities.count) : 1
         work.flows = streams.compactMap { stream in
             let deliveries = self.kind == .pubsub ? self.deliveries : stream.p2p == nil ? 0 : 1
-            return self.with(stream).common.flow(
+            let other = stream.p2p == nil ? others(stream) : (count: 0, qos: nil)
+            var flow = self.with(stream).common.flow(
                 qos: stream.qos,
-                deliveries: deliveries + (stream.p2p == nil ? others(stream) : 0),
+                deliveries: deliveries + other.count,
                 share: Double(part.count) * shares
             )
+            if self.kind != .pubsub, let qos = other.qos { flow?.deliveredQoS = min(stream.qos, qos) }
+            flow?.size = stream.payload.meanSize
+            if stream.retain {
+                let topics = self.template(stream.topic).variesPerClient ? self.publishers : 1
+                flow?.retained = Double(topics) / Double(part.count)
+            }
+            return flow
         }
         return work
     }
@@ -98,6 +111,10 @@ extension XMPPOptions {
         work.flows = [
             self.common.flow(qos: 0, deliveries: Double(self.deliveries), share: Double(part.count))
         ].compactMap { $0 }
+        for place in work.flows.indices {
+            work.flows[place].size = self.payload.meanSize
+            work.flows[place].isPing = self.kind == .ping
+        }
         return work
     }
 }

@@ -10,6 +10,8 @@ struct ServerMonitor: Sendable {
     private let readsSys: Bool
     /// Whether the broker counts the messages of this process alone.
     private let comparesBooks: Bool
+    /// A line for each watched process.
+    let found: [String]
 
     /// Finds the servers, and reads them as they are before the first client.
     ///
@@ -48,9 +50,8 @@ struct ServerMonitor: Sendable {
         self.screen = screen
         self.watch = ServerWatch(settings) { screen.warn(Self.words($0, $1)) }
         do throws(ServerWatchError) {
-            for line in try await self.watch.begin(at: clamor_monotonic_nanoseconds()) {
-                screen.say("watching \(line)")
-            }
+            self.found = try await self.watch.begin(at: clamor_monotonic_nanoseconds())
+            for line in self.found { screen.say("watching \(line)") }
         } catch {
             _ = await self.watch.end()
             throw RunRefusal(Self.words(error))
@@ -73,6 +74,9 @@ struct ServerMonitor: Sendable {
         case .exporter(let address, let text): self.words(.exporter, "\(address): \(text)")
         }
     }
+
+    /// The cores that the first watched process may use.
+    var cores: Double { get async { await self.watch.cores() ?? 1 } }
 
     /// The metrics of the interval that ends now; it does not wait for a server.
     func look() async -> [Metric] { await self.watch.look(at: clamor_monotonic_nanoseconds()) }

@@ -53,7 +53,7 @@ package enum Signals {
     }
 
     /// Waits for a value; a signal to end cancels the wait.
-    static func cancelling<Value: Sendable, Failure: Error>(
+    package static func cancelling<Value: Sendable, Failure: Error>(
         _ body: @escaping @Sendable () async throws(Failure) -> Value
     ) async throws(Failure) -> Value {
         let waiting = Task { () async -> Result<Value, Failure> in

@@ -71,6 +71,7 @@ package final class CoordinateSession {
             joinBy: .now() + .nanoseconds(options.joinTimeout),
             continuesWithoutLost: options.onLost == .continue
         )
+        terms.watches = options.watches
         let common = scenario.common
         terms.longest = common.duration.map { .nanoseconds(common.warmup + $0 + common.drain + options.joinTimeout) }
         terms.names = (plan.names.text("\(\.joinTimeout)"), plan.names.text("\(\.onLost, "abort")"))

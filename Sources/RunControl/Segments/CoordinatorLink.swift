@@ -22,8 +22,8 @@ final class CoordinatorLink: RunLeader {
     /// Joins the run; fails if the coordinator does not answer, or refuses the segment.
     static func join(
         _ coordinator: CoordinatorOptions,
-        _ segment: SegmentOptions,
-        plan: String,
+        _ hello: SegmentHello,
+        clock: OwnClock,
         _ screen: ProgressScreen
     ) async throws(RunRefusal) -> (link: CoordinatorLink, welcome: SegmentWelcome) {
         var settings = SegmentLink.Settings(
@@ -37,16 +37,7 @@ final class CoordinatorLink: RunLeader {
             tls.authorityFile = coordinator.authorityFile
             settings.transport = try RunRefusal.unless("--coordinator: ") { try .tls(tls) }
         }
-        let hello = SegmentHello(
-            version: Version.tool.version,
-            run: segment.run,
-            plan: plan,
-            segment: (segment.part?.index ?? 0) + 1,
-            segments: segment.part?.count ?? 1,
-            host: HostFacts.name ?? "unknown host",
-            processes: segment.processes?.count ?? 1
-        )
-        let link = SegmentLink(settings, hello, clock: segment.clock) { screen.warn($0) }
+        let link = SegmentLink(settings, hello, clock: clock) { screen.warn($0) }
         do throws(SegmentLinkError) {
             let welcome = try await link.join()
             let joined = CoordinatorLink(link, welcome, screen)

@@ -39,8 +39,14 @@ package struct MergeSession {
     ///   - lost: the segments without results.
     ///   - part: the segment that they share; `nil`: they are the whole run.
     ///   - broken: the threshold that ended the run.
+    ///   - watched: by server watches beside the segments.
     /// - Returns: `nil` if they do not belong together.
-    func merged(without lost: [LostSegment] = [], as part: PlanSegment? = nil, broken: String? = nil) -> MergedRun? {
+    func merged(
+        without lost: [LostSegment] = [],
+        as part: PlanSegment? = nil,
+        broken: String? = nil,
+        watched: WatchedServers = WatchedServers()
+    ) -> MergedRun? {
         do throws(SegmentSet.Refusal) {
             let directories = self.options.directories
             let set =
@@ -53,7 +59,8 @@ package struct MergeSession {
                 set,
                 command: self.options.redactedCommand,
                 thresholds: self.options.thresholds,
-                broken: broken
+                broken: broken,
+                watched: watched
             )
         } catch {
             for line in error.lines { self.screen.warn(line) }

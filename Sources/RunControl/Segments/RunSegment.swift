@@ -64,6 +64,7 @@ struct RunSegment {
                         await monitor.everythingCame(to: group)
                         events.yield(.look)
                     case .stop(.ordered): events.yield(.stop(isRegularEnd ? .planned : .ordered))
+                    case .stop(.over): break
                     case .stop(.lost): events.yield(.endLoad(.ordered))
                     case .stop(.threshold(let expression)):
                         await monitor.broke(expression)

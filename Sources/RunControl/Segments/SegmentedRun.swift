@@ -13,6 +13,7 @@ final class SegmentedRun {
     let screen: ProgressScreen
     private let count: Int
     private var join: IntervalJoin
+    private var watched = WatchedServers()
     /// By kind and group.
     private var errors: [Labels: UInt64] = [:]
     private var view: LiveView?
@@ -66,6 +67,10 @@ final class SegmentedRun {
     ///
     /// - Returns: the threshold with `abort` that it broke on the whole, once.
     func add(_ interval: TimelineInterval, of index: Int) -> String? {
+        guard index < self.count else {
+            self.watched.add(interval, of: index)
+            return nil
+        }
         for metric in interval.metrics where metric.isOf(.errors) {
             // A segment that makes up kinds without end must not slow the others.
             guard self.errors.count < 1_000 || self.errors[metric.labels] != nil else { continue }
@@ -78,7 +83,7 @@ final class SegmentedRun {
     func end(of index: Int) -> String? { self.show(self.join.end(index)) }
 
     private func show(_ intervals: [TimelineInterval]) -> String? {
-        for interval in intervals {
+        for interval in intervals.map({ self.watched.showing($0) }) {
             self.view?.add(interval, self.standing)
             self.above?.tell(.interval(interval))
         }
@@ -110,7 +115,8 @@ final class SegmentedRun {
         options.results = self.options.results
         let session = MergeSession(options)
         let part = self.options.segment.part
-        guard let merged = session.merged(without: lost, as: part, broken: self.broken) else { return nil }
+        let merged = session.merged(without: lost, as: part, broken: self.broken, watched: self.watched)
+        guard let merged else { return nil }
         let status = session.finish(merged, in: directory, clock: self.above?.clock)
         await self.view?.finish(merged.record, files: directory.path)
         return status

@@ -9,7 +9,7 @@ package enum CommandName: String, CaseIterable, Sendable {
     case ping = "xmpp ping"
     case muc = "xmpp muc"
     case register = "xmpp register"
-    case run, coordinate, capacity, decode, calibrate
+    case run, coordinate, watch, capacity, plan, decode, calibrate
     case doctor, broker, proxy
     case report, compare, merge
     case draft = "init"

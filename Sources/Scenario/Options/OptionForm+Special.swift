@@ -1,6 +1,8 @@
 import FaultInjection
 import Foundation
+import HostFit
 import LoadEngine
+import Measurement
 import MQTTCodec
 import NIOCore
 import Transport
@@ -9,6 +11,11 @@ import Workloads
 // Forms of single options.
 
 extension OptionForm<Double> {
+    /// A share, such as `40%`.
+    static var percent: Self {
+        Self("share", fact: { .number($0) }, parse: PercentText.parse).showing { Words.percent($0) }
+    }
+
     /// A rate; on the command line 0 is no limit, as in `emqtt_bench`.
     static var connectRate: Self {
         Self("n/s", schema: .rate, fact: { .number($0) }) { text, isFile throws(QuantityError) in
@@ -279,6 +286,21 @@ extension OptionForm<TurnoutOption> {
     /// `99.9%` of the clients, or a number of them.
     static var clients: Self {
         Self("share|n", fact: { .text("\($0)") }, parse: TurnoutOption.parse)
+    }
+}
+
+extension OptionForm<FleetPlan.Node> {
+    /// Cores and memory: `4c/8G`; 1 G is 2^30 bytes, as machines are sold.
+    static var node: Self {
+        Self("cores/memory", fact: { .text("\($0)") }) { (text: String) throws(QuantityError) in
+            let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+            let units = ["M": 1_048_576.0, "G": 1_073_741_824, "T": 1_099_511_627_776]
+            guard parts.count == 2, parts[0].hasSuffix("c"), let unit = parts[1].last.flatMap({ units[String($0)] }),
+                let cores = Double(parts[0].dropLast()), let memory = Double(parts[1].dropLast()),
+                (0.1...10_000).contains(cores), (0.001...100_000).contains(memory)
+            else { throw QuantityError("'\(text)' is no node; write its cores and its memory like 4c/8G") }
+            return FleetPlan.Node(cores: cores, memoryBytes: memory * unit)
+        }
     }
 }
 

@@ -56,7 +56,7 @@ package struct OptionTable: Sendable {
     let separate = OptionEntry("--separate", key: "separate", .flag, of: [.pubsub])
         .help("Treat the hosts of -h as separate servers, each with its own ledger, not as one cluster.")
         .into(\MQTTOptions.isSeparate, plan: .fact("separate"))
-    package let target = OptionEntry("--target", .text("server"), of: .files.union([.doctor]))
+    package let target = OptionEntry("--target", .text("server"), of: .files.union([.doctor, .plan]))
         .help("A server that overrides target: of the file, such as host:1884 or mqtts://host.").scope(.run).basic
         .plan(.none("a comparison is between servers"))
     let raw = OptionEntry("--raw", key: "raw", .text("bytes"), of: [.conn])
@@ -357,7 +357,7 @@ package struct OptionTable: Sendable {
     let check = OptionEntry("--check", .flag, of: [.run])
         .help("Print the plan of the run, or every problem of the file, and connect nothing.")
         .plan(.none("it runs nothing")).scope(.command).basic
-    let variables = OptionEntry("--set", .repeated("name=value"), of: .files.union([.draft, .doctor]))
+    let variables = OptionEntry("--set", .repeated("name=value"), of: .files.union([.draft, .doctor, .plan]))
         .help("Give ${NAME} in the file a value. Repeatable.").example("--set RATE=5000/s")
         .plan(.none("the plan has what the variable stands for")).scope(.run).basic.unconditional
         .secret(.part(Redaction.hideVariable))
@@ -370,7 +370,7 @@ package struct OptionTable: Sendable {
     let outputDirectory = OptionEntry(
         "--out",
         .name("dir", remedy: "name a directory"),
-        of: .results.union([.capacity])
+        of: .results.union([.capacity, .plan])
     )
     .help("Result directory.").usual("results/runs/<time>-<name>")
     .into(\ResultOptions.outputDirectory, plan: .none("it says where results go")).scope(.command)
@@ -390,13 +390,17 @@ package struct OptionTable: Sendable {
     let withoutPage = OptionEntry("--no-page", .flag, of: .results.union([.capacity]))
         .help("Write no report.html into the result directory.").plan(.none("it says where results go"))
         .scope(.run)
-    let json = OptionEntry("--json", .flag, of: .results.union([.capacity, .calibrate, .doctor, .compare, .report]))
-        .help("Print only the JSON of the result on stdout.")
-        .into(\ResultOptions.json, plan: .none("it says where results go")).scope(.command)
+    let json = OptionEntry(
+        "--json",
+        .flag,
+        of: .results.union([.capacity, .plan, .calibrate, .doctor, .compare, .report])
+    )
+    .help("Print only the JSON of the result on stdout.")
+    .into(\ResultOptions.json, plan: .none("it says where results go")).scope(.command)
     let quiet = OptionEntry(
         "--quiet",
         .flag,
-        of: .results.union([.capacity, .calibrate, .doctor, .compare, .broker, .proxy])
+        of: .results.union([.capacity, .calibrate, .doctor, .compare, .broker, .proxy, .watch, .plan])
     )
     .help("Print nothing on stdout; broker and proxy print only their first line.")
     .into(\ResultOptions.quiet, plan: .none("it says where results go")).scope(.command)
@@ -425,11 +429,15 @@ package struct OptionTable: Sendable {
         .help("Longest wait for one more request of the final result, if it was requested before.")
         .into(\LiveOptions.linger, plan: .none("it says how a run is watched")).scope(.command)
         .needing(\.prometheus, "is the wait of \(\.prometheus); add that, or leave it out")
-    package let watchedProcesses = OptionEntry("--watch-pid", .repeated("pid|name"), of: .clients)
-        .help("Measure CPU, memory and descriptors of a server on this host, children included. Repeatable.")
-        .example("--watch-pid mosquitto").into(\LiveOptions.processes, plan: .none("it says what a run observes"))
-        .scope(.single)
-    package let watchedPages = OptionEntry("--watch-prometheus", .words("url series"), of: .clients)
+    package let watchedProcesses = OptionEntry(
+        "--watch-pid --pid",
+        .repeated("pid|name"),
+        of: .clients.union([.watch, .plan])
+    )
+    .help("Measure CPU, memory and descriptors of a server on this host, children included. Repeatable.")
+    .example("--watch-pid mosquitto").into(\LiveOptions.processes, plan: .none("it says what a run observes"))
+    .scope(.single)
+    package let watchedPages = OptionEntry("--watch-prometheus", .words("url series"), of: .clients.union([.watch]))
         .help("Read the server's own metrics: a URL, and names of series with * and ?. Repeatable.")
         .example("--watch-prometheus http://127.0.0.1:18083/api/v5/prometheus/stats 'emqx_connections*'")
         .plan(.none("it says what a run observes")).scope(.single).secret(.part(Redaction.hideURLSecrets))
@@ -462,6 +470,9 @@ package struct OptionTable: Sendable {
         .help("Divide the load among this many processes on this host, and merge their results.")
         .plan(.none("it divides a plan")).scope(.command)
         .excluding(\.startAt, "starts its segments together; leave \(\.startAt) out")
+    let endsDecided = OptionEntry("--end-decided", .flag, of: .loads)
+        .help("End the load once an objective cannot be met any more.")
+        .into(\LoadOptions.endsDecided, plan: .none("it says how a run ends")).scope(.command).hidden
     let isChild = OptionEntry("--child", .flag, of: .clients.union([.broker]))
         .help("Started by another clamor.").plan(.none("it says who started a process")).scope(.command).hidden
 
@@ -474,6 +485,9 @@ package struct OptionTable: Sendable {
     let coordinatorUser = OptionEntry("--user -u", .text("name"), of: [.coordinate])
         .help("User name of the segments; the password is in CLAMOR_COORDINATOR_PASSWORD.")
         .usual("segment").plan(.none("it says who may join")).basic
+    let watches = OptionEntry("--watches", .number(0...1_000), of: [.coordinate])
+        .help("Number of 'clamor watch' on the servers' hosts that the begin waits for; others may join at any time.")
+        .usual("0").plan(.none("it says what a run observes")).basic
     let coordinatorCertificate: OptionEntry<String> = OptionEntry("--certfile", .text("file"), of: [.coordinate])
         .help("The coordinator's certificate and its chain, PEM: segments join with mqtts.")
         .plan(.none("it says where segments join"))
@@ -488,15 +502,15 @@ package struct OptionTable: Sendable {
     )
     .help("End the run when a segment is lost, or go on without it; the verdict is then unreconciled.")
     .usual("abort").plan(.none("it says how a run ends")).basic
-    package let coordinator = OptionEntry("--coordinator", .text("url"), of: [.run])
-        .help("Join the run of a coordinator as a segment; it gives the seed and the begin, and fetches the results.")
+    package let coordinator = OptionEntry("--coordinator --join", .text("url"), of: [.run, .watch])
+        .help("Join the run of a coordinator: as a segment, with its seed and its begin; or to watch servers.")
         .example("--coordinator mqtt://10.0.0.1:7883 --segment 2/3")
         .plan(.none("it says which run a segment joins")).scope(.command).secret(.part(Redaction.hideURLSecrets))
-    let coordinatorAuthority = OptionEntry("--coordinator-cafile", .text("file"), of: [.run])
+    let coordinatorAuthority = OptionEntry("--coordinator-cafile", .text("file"), of: [.run, .watch])
         .help("PEM file with the CAs that the coordinator's certificate is verified with.").usual("the system's")
         .plan(.none("it says which run a segment joins")).scope(.command)
         .needing(\.coordinator, "is of use with \(\.coordinator) only")
-    let coordinatorPassword = OptionEntry("--coordinator-password", .text("password"), of: .files)
+    let coordinatorPassword = OptionEntry("--coordinator-password", .text("password"), of: .files.union([.watch]))
         .help("Password of the segments. Without one the coordinator makes one, and prints it.")
         .usual("the environment's CLAMOR_COORDINATOR_PASSWORD").plan(.none("it says who may join")).scope(.command)
         .environment("CLAMOR_COORDINATOR_PASSWORD").secret(.whole)
@@ -504,7 +518,7 @@ package struct OptionTable: Sendable {
         .help("Under a coordinator the load begins when this part of all clients is up; the others follow.")
         .usual("when each client is up or has failed").example("--min-clients 99.9%")
         .into(\LoadOptions.leastClients, plan: .none("it says how long a run waits")).scope(.run)
-    package let joinTimeout = OptionEntry("--join-timeout", .duration, of: .files)
+    package let joinTimeout = OptionEntry("--join-timeout", .duration, of: .files.union([.watch]))
         .help("Longest wait for all segments to be ready; of a segment, for its coordinator to answer.").usual("2m")
         .plan(.none("it says how long a run waits")).scope(.command)
 
@@ -786,6 +800,21 @@ package struct OptionTable: Sendable {
         .help("Bytes of one read of a socket at most, 1 to 65536.").into(\DecodeOptions.readSize)
     let sink = OptionEntry("--sink", .choice("sink"), of: [.decode])
         .help("view looks at the packets as the clients do, copy copies each payload.").into(\DecodeOptions.sink)
+
+    let planTitle = OptionTitle("Plan")
+    let node = OptionEntry("--node", .node, of: [.plan])
+        .help("A node: its cores and its memory.").usual("none; it is needed").example("--node 4c/8G")
+        .into(\FleetPlanOptions.node).basic
+    let headroom = OptionEntry("--headroom", .percent, of: [.plan])
+        .help("The part of a node's CPU and memory that stays free.").into(\FleetPlanOptions.headroom).basic
+    let losses = OptionEntry("--lose", .number(0...1_000), of: [.plan])
+        .help("Nodes that may be away while the others carry the fleet.").into(\FleetPlanOptions.losses).basic
+    let costs = OptionEntry("--costs", .name("file", remedy: "name a file"), of: [.plan])
+        .help("Costs that an earlier plan has measured; where there is no such file, this one writes it.")
+        .into(\FleetPlanOptions.costs).basic
+    let planSessions = OptionEntry("--sessions", .number(10...1_000_000), of: [.plan])
+        .help("Clients at a time of the measurement, at most; a plan reaches three times as far.")
+        .into(\FleetPlanOptions.sessions)
 
     let capacityTitle = OptionTitle("Search")
     package let objectives = OptionEntry("--slo", .repeated("sentence"), of: [.capacity])

@@ -22,6 +22,7 @@ extension GivenOptions {
                     self.refuse(\.listen, "'\(text)' is no address; write it like 10.0.0.1:7883")
                 }
             }
+            options.watches = self[\.watches] ?? 0
             options.joinTimeout = self[\.joinTimeout] ?? options.joinTimeout
             options.onLost = self[\.onLost] ?? options.onLost
             options.run = self.environment["CLAMOR_RUN"] ?? ""
@@ -40,7 +41,7 @@ extension GivenOptions {
 
     /// The way to the coordinator; after the segment was read.
     mutating func readCoordinator(into options: inout LoadOptions) {
-        guard let text = self[\.coordinator] else { return }
+        guard self.isGiven(\.coordinator) else { return }
         guard options.segment.part != nil || self.isGiven(\.segment) else {
             return self.refuse(\.coordinator, "needs \(\.segment, "I/N"), or \(\.segment, "auto") under a scheduler")
         }
@@ -49,13 +50,45 @@ extension GivenOptions {
         if let seed = self.found[OptionTable[\.seed].id], seed.place == nil {
             self.refuse(\.seed, "the coordinator gives all segments its own; leave it out")
         }
+        options.segment.coordinator = self.coordinatorOptions()
+        options.files.writesPage = false
+        // One watch is enough, and the first segment has it.
+        if let part = options.segment.part, part.index > 0 {
+            (options.live.processes, options.live.pages, options.live.readsSys) = ([], [], false)
+        }
+    }
+
+    /// Reads the options of a watch, which has no part of the load.
+    package mutating func watch() -> Invocation {
+        var live = LiveOptions()
+        self.readWatched(into: &live)
+        if !live.watches {
+            self.refuse(
+                \.watchedProcesses,
+                "is missing; give the server's process, such as \(\.watchedProcesses, "mosquitto")"
+            )
+        }
+        if !self.isGiven(\.coordinator) {
+            self.refuse(
+                \.coordinator,
+                "is missing; give the address of 'clamor coordinate', such as mqtt://10.0.0.1:7883"
+            )
+        }
+        guard let coordinator = self.coordinatorOptions() else { return .text("") }
+        let run = self.environment["CLAMOR_RUN"] ?? ""
+        return .watch(WatchOptions(coordinator: coordinator, live: live, run: run, quiet: self[\.quiet] ?? false))
+    }
+
+    /// `nil` without one, or after a refusal.
+    private mutating func coordinatorOptions() -> CoordinatorOptions? {
+        guard let text = self[\.coordinator] else { return nil }
         let scheme = text.firstRange(of: "://")
         let name = scheme.map { text[..<$0.lowerBound] } ?? "mqtt"
         let rest = text[(scheme?.upperBound ?? text.startIndex)...]
         let user = rest.lastIndex(of: "@").map { String(rest[..<$0]) }
         let place = CoordinatorPlace(rest.lastIndex(of: "@").map { rest[rest.index(after: $0)...] } ?? rest)
         guard ["mqtt", "mqtts"].contains(name), let place, user?.contains(":") != true else {
-            return self.refuse(
+            return self.refused(
                 \.coordinator,
                 "is no coordinator; write it like mqtt://10.0.0.1:7883, with the password in CLAMOR_COORDINATOR_PASSWORD"
             )
@@ -73,12 +106,7 @@ extension GivenOptions {
                 "needs a password; set CLAMOR_COORDINATOR_PASSWORD to the one that the coordinator was given, or printed"
             )
         }
-        options.segment.coordinator = coordinator
-        options.files.writesPage = false
-        // One watch is enough, and the first segment has it.
-        if let part = options.segment.part, part.index > 0 {
-            (options.live.processes, options.live.pages, options.live.readsSys) = ([], [], false)
-        }
+        return coordinator
     }
 
     /// `nil` without a password.

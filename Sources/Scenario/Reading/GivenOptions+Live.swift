@@ -3,20 +3,25 @@ import ServerWatch
 
 // The run as seen from outside while it goes on.
 extension GivenOptions {
-    /// The endpoint, and the watched servers.
-    mutating func readLive(into options: inout LoadOptions) {
-        self.store(into: &options.live)
-        for (index, text) in options.live.processes.enumerated() where text.isEmpty || text.contains("/") {
+    /// The servers that are watched from outside.
+    mutating func readWatched(into options: inout LiveOptions) {
+        self.store(into: &options)
+        for (index, text) in options.processes.enumerated() where text.isEmpty || text.contains("/") {
             self.refuse(
                 \.watchedProcesses,
                 "'\(text)' is neither a process identifier nor a name; write it like 4711 or mosquitto",
                 at: index
             )
         }
-        options.live.pages = self.watchedPages()
+        options.pages = self.watchedPages()
+    }
+
+    /// The endpoint, and the watched servers.
+    mutating func readLive(into options: inout LoadOptions) {
+        self.readWatched(into: &options.live)
         options.live.asksServer = self[\.asksServer] ?? (self.inherited(\.asksServer) != "off")
-        // The parent of a segment has checked them: it leaves the watch to the first segment.
-        guard self[\.isChild] != true else { return }
+        // The parent of a segment has checked them: it leaves the watch to the first segment. Other hosts may watch too.
+        guard self[\.isChild] != true, !self.isGiven(\.coordinator), self[\.watches] ?? 0 == 0 else { return }
         for (index, sentence) in options.thresholds.enumerated() {
             guard let name = (try? Threshold.parse(sentence))?.name, MetricDefinition.of(name)?.role == .server else {
                 continue

@@ -5,6 +5,8 @@ package enum Invocation: Sendable {
     case series(SeriesOptions)
     /// One over many machines.
     case coordinate(CoordinateOptions)
+    /// Servers of this host, beside a run over many machines.
+    case watch(WatchOptions)
     case decode(DecodeOptions)
     case broker(BrokerOptions)
     case proxy(ProxyOptions)
@@ -12,6 +14,7 @@ package enum Invocation: Sendable {
     case compare(CompareOptions)
     case merge(MergeOptions)
     case capacity(CapacityOptions)
+    case plan(FleetPlanOptions)
     case calibrate(CalibrateOptions)
     case doctor(DoctorOptions)
     /// A file to begin with.

@@ -1,3 +1,4 @@
+package import HostFit
 import Measurement
 
 /// The options of `clamor capacity`, read and checked.
@@ -24,8 +25,28 @@ extension CapacityOptions {
         let varied =
             self.variesClients
             ? ["-c", String(Int(load))] : ["--rate", "\(Words.plain((load * 1000).rounded() / 1000))/s"]
-        let objectives = self.objectives.flatMap { ["--threshold", $0] }
+        // Clients come before the measured phase, which is no part of theirs.
+        let objectives =
+            self.objectives.flatMap { ["--threshold", $0] } + (self.variesClients ? [] : ["--end-decided"])
         let duration = ["--duration", DurationText.text(self.hold)]
         return self.load + varied + duration + objectives + ["--out", directory, "--quiet", "--no-page"]
     }
+}
+
+/// The options of `clamor plan`, read and checked.
+package struct FleetPlanOptions: Sendable, HasResults, OptionsRoot {
+    package static let usual = Self()
+
+    /// The fleet.
+    package var scenario: ScenarioOptions?
+    package var node = FleetPlan.Node(cores: 1, memoryBytes: 0)
+    /// Of CPU and memory, 0 to 1.
+    package var headroom = 0.3
+    package var losses = 0
+    package var sessions = 2_000
+    /// A file of costs.
+    package var costs: String?
+    /// Of the server that is measured; empty where the costs are known.
+    package var processes: [String] = []
+    package var results = ResultOptions()
 }

@@ -4,6 +4,8 @@ package import Coordination
 package struct CoordinateOptions: Sendable {
     package var scenario: ScenarioOptions
     package var segments: Int
+    /// Server watches that the begin waits for.
+    package var watches = 0
     /// The host may be a name.
     package var listen = CoordinatorPlace(host: "127.0.0.1", port: CoordinatorPlace.usualPort)
     /// PEM files; `nil`: plain TCP.
@@ -53,6 +55,15 @@ package struct CoordinatorPlace: Hashable, Sendable {
     }
 
     package var text: String { self.host.contains(":") ? "[\(self.host)]:\(self.port)" : "\(self.host):\(self.port)" }
+}
+
+/// The options of `clamor watch`, read and checked.
+package struct WatchOptions: Sendable {
+    package var coordinator: CoordinatorOptions
+    package var live: LiveOptions
+    /// The name of the run; empty: any.
+    package var run: String
+    package var quiet: Bool
 }
 
 /// A segment's way to its coordinator.

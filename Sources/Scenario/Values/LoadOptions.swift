@@ -37,6 +37,15 @@ package enum PayloadOption: Hashable, Sendable {
 
     package static func generated(size: Int) -> Self { .generated(sizes: size...size) }
 
+    /// Bytes on average; of a text those before its placeholders are replaced.
+    package var meanSize: Double {
+        switch self {
+        case .generated(let sizes): Double(sizes.lowerBound + sizes.upperBound) / 2
+        case .message(let bytes), .file(let bytes): Double(bytes.count)
+        case .template(let bytes, let sizes): Double(bytes.count + (sizes.lowerBound + sizes.upperBound) / 2)
+        }
+    }
+
     /// The text whose placeholders are replaced; empty without one.
     package var text: String {
         switch self {
@@ -134,6 +143,8 @@ package struct LoadOptions: Hashable, Sendable, HasResults, OptionsRoot {
     package var duration: Int64? = 10_000_000_000
     package var warmup: Int64 = 0
     package var drain: Int64 = 10_000_000_000
+    /// Whether the load ends once an objective cannot be met any more.
+    package var endsDecided = false
     /// The parts of the load, one behind the other; with them there is no warm-up but those among them.
     package var stages: [StageOption] = []
 

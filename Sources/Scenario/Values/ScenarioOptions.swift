@@ -54,6 +54,13 @@ package struct ScenarioGroup: Sendable {
             }
         }
 
+        package var hasTLS: Bool {
+            switch self {
+            case .mqtt(let options): options.transport.tls != nil
+            case .xmpp(let options): ![.off, .allowed].contains(options.tls)
+            }
+        }
+
         /// The metrics that it will have by itself.
         package var known: MetricCatalog {
             switch self {
@@ -70,6 +77,11 @@ package struct ScenarioGroup: Sendable {
 
     package var name: String
     package var work: Work
+
+    package init(name: String, work: Work) {
+        self.name = name
+        self.work = work
+    }
 
     package var options: LoadOptions { self.work.options }
 

@@ -13,6 +13,8 @@ package struct ProcessFiles: Sendable {
     /// The process that watches: it is not a server.
     package var ownProcess: Int
     package var tickNanoseconds: Int64
+    /// Processors of this host.
+    package var online = Int(max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
 
     package init(
         read: @escaping @Sendable (String) -> String?,
@@ -73,6 +75,16 @@ package struct ProcessFiles: Sendable {
 
     func residentBytes(_ pid: Int) -> UInt64? {
         self.read("/proc/\(pid)/statm").flatMap { ProcessFacts.residentBytes(statm: $0) }
+    }
+
+    /// The segments that TCP sent again in the process's network namespace, since that began; `nil` if it is unknown.
+    func retransmitted(_ pid: Int) -> UInt64? {
+        // Two lines: the names of the counters, and their values.
+        let lines = self.read("/proc/\(pid)/net/snmp")?.split(separator: "\n").filter { $0.hasPrefix("Tcp: ") } ?? []
+        guard lines.count == 2 else { return nil }
+        let (names, values) = (lines[0].split(separator: " "), lines[1].split(separator: " "))
+        guard let place = names.firstIndex(of: "RetransSegs"), values.indices.contains(place) else { return nil }
+        return UInt64(values[place])
     }
 
     private func numbers(in folder: String) -> [Int]? {

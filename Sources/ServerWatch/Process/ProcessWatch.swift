@@ -23,6 +23,8 @@ package struct ProcessWatch {
         /// The quota of the first process found, and the memory that its control groups allow.
         var quota: QuotaWatch?
         var memoryLimit: UInt64?
+        /// At the last look.
+        var retransmitted: UInt64?
         /// Looks until descriptors are counted again.
         var looksToCount = 0
         var isRunning = true
@@ -69,7 +71,8 @@ package struct ProcessWatch {
         for pid in self.processes.keys { self.processes[pid]?.beginHere() }
         for index in self.servers.indices {
             self.servers[index].idleMemory = self.memory(of: index)
-            guard let pid = self.processes.filter({ $0.value.server == index }).keys.min() else { continue }
+            guard let pid = self.first(of: index) else { continue }
+            self.servers[index].retransmitted = files.retransmitted(pid)
             self.servers[index].quota = QuotaWatch(of: "\(pid)", reading: files.read)
             self.servers[index].memoryLimit = ControlGroup(of: "\(pid)", reading: files.read).memoryLimit
         }
@@ -247,12 +250,31 @@ package struct ProcessWatch {
             let reading = GaugeReading(value: Double(bytes))
             metrics.append(Metric(kind, labels: labels, reading: .gauge(reading)))
         }
+        if let pid = self.first(of: index), let now = self.files.retransmitted(pid) {
+            let more = Double(
+                max(now, self.servers[index].retransmitted ?? now) - (self.servers[index].retransmitted ?? now)
+            )
+            self.servers[index].retransmitted = now
+            let reading = CounterReading(value: more, rate: more / Double(span) * 1e9)
+            metrics.append(Metric(.serverRetransmits, labels: labels, reading: .counter(reading)))
+        }
         if let count = self.descriptors(of: index) {
             let reading = GaugeReading(value: Double(count))
             metrics.append(Metric(.serverDescriptors, labels: labels, reading: .gauge(reading)))
         }
         return metrics
     }
+
+    /// The cores that the first server may use, by its affinity and by the quota of its control groups.
+    package var cores: Double? {
+        guard let pid = self.first(of: 0) else { return nil }
+        let allowed = self.files.read("/proc/\(pid)/status").flatMap { HostFacts.cores(status: $0) }
+        let quota = ControlGroup(of: "\(pid)", reading: self.files.read).cores
+        // The mask may have bits of processors that are not there.
+        return [allowed.map { Double(min($0, self.files.online)) }, quota].compactMap(\.self).min()
+    }
+
+    private func first(of index: Int) -> Int? { self.processes.filter { $0.value.server == index }.keys.min() }
 
     private mutating func threadMetrics(of index: Int, _ span: Int64, _ labels: Labels) -> [Metric] {
         var threads: [WatchedThread] = []

@@ -15,6 +15,12 @@ struct CoordinateCommand: TableCommand {
     func invocation(_ given: inout GivenOptions) -> Invocation { given.coordinate(self.file) }
 }
 
+struct WatchCommand: TableCommand {
+    static let name = CommandName.watch
+    @OptionGroup var options: CommandOptions<Self>
+    func invocation(_ given: inout GivenOptions) -> Invocation { given.watch() }
+}
+
 struct CapacityCommand: TableCommand {
     static let name = CommandName.capacity
     @OptionGroup var options: CommandOptions<Self>
@@ -27,6 +33,13 @@ struct CapacityCommand: TableCommand {
         if let step = given.step(of: options) { given.check(step: .parse(step, environment: given.environment)) }
         return .capacity(options)
     }
+}
+
+struct PlanCommand: TableCommand {
+    static let name = CommandName.plan
+    @Argument(help: ArgumentHelp("The fleet: a scenario, YAML.", valueName: "file")) var file: String
+    @OptionGroup var options: CommandOptions<Self>
+    func invocation(_ given: inout GivenOptions) -> Invocation { given.plan(self.file) }
 }
 
 struct DecodeCommand: TableCommand {
