@@ -153,7 +153,7 @@ struct FleetPlanTests {
         let costs = KnownServer(costs: KnownServer.broker.costs, width: 2).measured(cores: 2)
         let plan = try Self.plan(Self.fleet(rate: 40_000), costs)
         #expect(plan.nodes.value == 1)
-        #expect(try Self.plan(Self.fleet(rate: 40_000), costs, cores: 1).bound == .thread)
+        #expect(try Self.plan(Self.fleet(rate: 40_000), costs, cores: 1).bound == .cpu)
         #expect(try Self.plan(Self.fleet(rate: 60_000), costs, cores: 2).bound == .cpu)
     }
 
