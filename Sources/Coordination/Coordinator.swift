@@ -36,7 +36,7 @@ package struct Coordinator: Sendable {
     var began: NIODeadline?
     /// The moment of the begin, in nanoseconds of the coordinator's clock.
     private var start: Int64 = 0
-    /// All segments are done, and the watches were told to look once more, and to leave.
+    /// Since when the watches have the order to look once more, and to leave: all segments are done.
     var isLeaving: Bool { self.leaving != nil }
     private var leaving: NIODeadline?
     /// The time of the last report or tick.

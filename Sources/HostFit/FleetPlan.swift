@@ -32,7 +32,7 @@ package struct FleetPlan: Codable, Hashable, Sendable {
 
     package var schema = "clamor.plan/1"
     package var nodes: Estimate
-    /// What one node fewer would not have enough of.
+    /// The resource of which one node fewer would not have enough.
     package var bound: Bound
     /// Of one node, with those that may fail away.
     package var cores: Estimate
@@ -126,7 +126,7 @@ package struct FleetPlan: Codable, Hashable, Sendable {
         )
     }
 
-    /// What a node would have more than three times as much of as was measured.
+    /// The words for a demand of which a node would have more than three times what was measured.
     private static func beyond(_ part: ServerDemand, _ costs: ServerCosts) -> String? {
         let pairs: [(name: String, planned: Double, measured: Double)] = [
             ("sessions", part.sessions, costs.sessions), ("messages a second", part.messages, costs.messages),

@@ -32,7 +32,7 @@ package enum ServerItem: String, CaseIterable, Sendable {
     fileprivate var place: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 }
 
-/// What clients ask of a server: sessions and retained messages, and work per second.
+/// The demand of clients on a server: sessions and retained messages, and work per second.
 package struct ServerDemand: Codable, Hashable, Sendable {
     package var sessions = 0.0
     package var retained = 0.0

@@ -173,7 +173,7 @@ struct FleetPlanTests {
         #expect(plan.share.value == (try Self.plan(Self.fleet(rate: 40_000)).share.value))
     }
 
-    @Test("everybody is back after the connects of a node's share at full speed")
+    @Test("all clients are back after the connects of a node's share at full speed")
     func recovery() throws {
         let plan = try Self.plan()
         // 4,000 connects of 120 µs.

@@ -63,7 +63,7 @@ package struct WatchSession {
             @Sendable func wait(until moment: Int64) async -> Bool {
                 (try? await Task.sleep(for: .nanoseconds(max(0, moment - time())))) != nil
             }
-            // What was used before the begin is not of the run; a watch that is late begins in the middle of a second.
+            // CPU from before the begin is not of the run; a watch that is late begins in the middle of a second.
             guard await wait(until: 0) else { return }
             _ = await servers.look()
             var last = time()
