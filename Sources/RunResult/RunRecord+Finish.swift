@@ -218,6 +218,7 @@ extension Verdict {
     func ofStep(broken: [String]) -> CapacitySearch.Verdict {
         let words = self.reasons.first?.text ?? self.state.rawValue
         switch self.state {
+        case .aborted where !broken.isEmpty: return .broken(broken.joined(separator: ", "))
         case .aborted, .unreconciled: return .broken(words)
         case .generatorLimited:
             let disturbances = Self.disturbances.union([Reason.silentCode])
