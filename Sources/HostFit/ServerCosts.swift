@@ -109,8 +109,8 @@ package struct ServerDemand: Codable, Hashable, Sendable {
 
     /// The factors of the costs where the loops were busy to that share.
     ///
-    /// Of mosquitto and ejabberd the part of events that found a loop asleep was about (1 - share)²: events come in
-    /// bursts. Receivers are woken likewise.
+    /// The exponent is a choice: 1, 2 and 3 predicted twenty loads of mosquitto about alike, with errors of 13, 12 and
+    /// 11 %. It was not fitted to another server.
     fileprivate func factors(_ share: Double) -> [Double] {
         let asleep = max(0, 1 - share) * max(0, 1 - share)
         var factors = self.rates
@@ -120,7 +120,7 @@ package struct ServerDemand: Codable, Hashable, Sendable {
     }
 }
 
-/// A value with the interval that holds it with 95 %.
+/// A value with an interval from runs drawn again; the check of plans found it too narrow.
 package struct Estimate: Codable, Hashable, Sendable {
     package var value: Double
     package var low: Double
