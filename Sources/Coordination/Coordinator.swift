@@ -36,8 +36,8 @@ package struct Coordinator: Sendable {
     var began: NIODeadline?
     /// The moment of the begin, in nanoseconds of the coordinator's clock.
     private var start: Int64 = 0
-    /// Since when the watches have the order to look once more, and to leave: all segments are done.
     var isLeaving: Bool { self.leaving != nil }
+    /// Since when the watches have the order to look once more, and to leave: all segments are done.
     private var leaving: NIODeadline?
     /// The time of the last report or tick.
     private var seen = NIODeadline.uptimeNanoseconds(0)

@@ -61,6 +61,13 @@ private struct Stage {
         )
     }
 
+    /// The first segment ends, and its files are fetched.
+    mutating func endSegment() -> [Coordinator.Action] {
+        let files = [ResultFile(name: "run.json", length: 1, sha256: "")]
+        _ = self.take(.ended(SegmentEnding(status: 0, files: files)), of: 0)
+        return self.coordinator.collected(0, words: nil, at: self.now)
+    }
+
     /// All segments have joined and are ready.
     mutating func begin(_ count: Int) -> [Coordinator.Action] {
         var last: [Coordinator.Action] = []
@@ -126,9 +133,7 @@ struct WatchingTests {
         _ = stage.begin(1)
         _ = Self.join(&stage)
         _ = stage.take(.ready, of: Self.watch, "w")
-        let files = [ResultFile(name: "run.json", length: 1, sha256: "")]
-        _ = stage.take(.ended(SegmentEnding(status: 0, files: files)), of: 0)
-        let leaving = stage.coordinator.collected(0, words: nil, at: stage.now)
+        let leaving = stage.endSegment()
         #expect(leaving.orders == [0: [.done], Self.watch: [.stop(.over)]])
         // Another one that comes now is not waited for.
         var late = Stage.hello(Self.watch + 1, of: 0)
@@ -168,9 +173,7 @@ struct WatchingTests {
         let actions = stage.take(loss.report, of: Self.watch, "w")
         #expect(actions.warnings == [loss.words])
         #expect(actions.orders[0] == nil)
-        let files = [ResultFile(name: "run.json", length: 1, sha256: "")]
-        _ = stage.take(.ended(SegmentEnding(status: 0, files: files)), of: 0)
-        #expect(stage.coordinator.collected(0, words: nil, at: stage.now).isOver)
+        #expect(stage.endSegment().isOver)
         #expect(stage.coordinator.lost.isEmpty)
     }
 
@@ -180,13 +183,44 @@ struct WatchingTests {
         _ = stage.begin(1)
         _ = Self.join(&stage)
         _ = stage.take(.ready, of: Self.watch, "w")
-        let files = [ResultFile(name: "run.json", length: 1, sha256: "")]
-        _ = stage.take(.ended(SegmentEnding(status: 0, files: files)), of: 0)
-        #expect(!stage.coordinator.collected(0, words: nil, at: stage.now).isOver)
+        #expect(!stage.endSegment().isOver)
         stage.seconds += 9
         #expect(!stage.coordinator.tick(stage.now).isOver)
         stage.seconds += 1
         #expect(stage.coordinator.tick(stage.now).isOver)
+    }
+
+    @Test("one that lives and does not leave is given up as well")
+    func isDeaf() {
+        var stage = Stage(1)
+        _ = stage.begin(1)
+        _ = Self.join(&stage)
+        _ = stage.take(.ready, of: Self.watch, "w")
+        #expect(!stage.endSegment().isOver)
+        stage.seconds += 10
+        _ = stage.take(.echo(sent: 1), of: Self.watch, "w")
+        #expect(stage.coordinator.tick(stage.now).isOver)
+    }
+
+    @Test("one that was lost before the begin, and is back after it, begins at the moment of the run")
+    func isBack() {
+        var stage = Stage(1)
+        _ = Self.join(&stage)
+        _ = stage.take(.ready, of: Self.watch, "w")
+        _ = stage.take(.lost, of: Self.watch, "w")
+        _ = stage.begin(1)
+        let start = SegmentOrder.start(at: stage.seconds + 1_000_000_000)
+        stage.seconds += 2
+        #expect(stage.take(.echo(sent: 1), of: Self.watch, "w").orders[Self.watch]?.first == start)
+    }
+
+    @Test("one that has left before the begin does not count")
+    func hasLeft() {
+        var stage = Stage(1, watches: 1)
+        _ = Self.join(&stage)
+        _ = stage.take(.ready, of: Self.watch, "w")
+        _ = stage.take(.ended(SegmentEnding(status: 105)), of: Self.watch, "w")
+        #expect(stage.begin(1).isEmpty && !stage.coordinator.hasBegun)
     }
 
     @Test("one that did not come within the time to join is named, and the segments give up")

@@ -84,17 +84,16 @@ package struct CostRuns: Sendable {
         }
         var live = LiveOptions()
         live.processes = self.processes
-        let screen = ProgressScreen(quiet: true, json: false)
-        let monitor = try await ServerMonitor(live, [], isAlone: false, screen)
+        let monitor = try await ServerMonitor(live, [], isAlone: false, ProgressScreen(quiet: true, json: false))
         _ = await monitor.look()
+        // The sample of a server without clients is as long as this; it waits for nothing.
         try? await Task.sleep(for: .seconds(3))
         let idle = await monitor.look()
         let cores = await monitor.cores
         _ = await monitor.end()
-        var samples: [CostSample] = []
         // A tick of 10 ms is the least that some kernels tell.
         let cpu = idle.filter { $0.isOf(.serverCPU) }.compactMap(\.gauge?.value).reduce(0, +)
-        samples.append(CostSample(ServerDemand(), cores: [max(cpu, 0.001)]))
+        var samples = [CostSample(ServerDemand(), cores: [max(cpu, 0.001)])]
         let first = try await self.run(.sessions, rate: 0)
         samples += first.samples
         let memory = try first.sessionBytes()

@@ -240,7 +240,7 @@ actor RunMonitor: RunObserver {
     private func brokenAbort() -> Bool {
         guard self.measuredSeconds > Threshold.abortsAfter else { return false }
         let source = self.source
-        let share = self.decidesWithin.map { self.measuredSeconds / $0 }
+        let share = self.decidesWithin.map { min(1, self.measuredSeconds / $0) }
         let broken = self.thresholds.first { threshold in
             threshold.aborts && threshold.isBroken(in: source)
                 || share.map { threshold.isDecided(in: source, share: $0) } ?? false

@@ -140,7 +140,9 @@ package struct RunSession {
             view: view,
             leader: self.segment.leader ?? ParentLink.telling(ProcessInfo.processInfo.environment),
             watch: watch,
-            decidesWithin: self.options.endsDecided ? self.options.duration.map { Double($0) / 1e9 } : nil,
+            // With another shape equal times have not equally many operations.
+            decidesWithin: self.options.endsDecided && self.options.shape == .level && self.options.arrivals == .even
+                ? self.options.duration.map { Double($0) / 1e9 } : nil,
             observesHost: self.world.isHost
         )
         let terminal = self.screen.followTerminal()

@@ -16,6 +16,7 @@ extension ScenarioOptions {
                 work = options.work(of: part) { stream in self.otherReceivers(of: stream, options, named: group.name) }
             case .xmpp(let options): work = options.work(of: part)
             }
+            work.hasTLS = group.work.hasTLS
             work.clients = own.clients
             work.ownBytes = own.clientBytes
             work.connectRate = group.options.connectRate.map { $0 / Double(part.count) }
@@ -52,7 +53,6 @@ extension MQTTOptions {
     /// `others`: the receivers of a stream in other groups.
     fileprivate func work(of part: PlanSegment, others: (PublishStream) -> (count: Double, qos: UInt8?)) -> GroupWork {
         var work = GroupWork(clients: 0)
-        work.hasTLS = self.transport.tls != nil
         work.keepAlive = self.keepAlive > 0 ? Double(self.keepAlive) : nil
         guard self.operates else { return work }
         work.isClosedLoop = !self.isOpenLoop
@@ -105,7 +105,6 @@ extension XMPPOptions {
     fileprivate func work(of part: PlanSegment) -> GroupWork {
         var work = GroupWork(clients: 0)
         work.speech = .xmpp
-        work.hasTLS = self.tls == .required || self.tls == .preferred || self.tls == .direct
         guard self.operates else { return work }
         work.isClosedLoop = !self.isOpenLoop
         work.flows = [

@@ -60,6 +60,7 @@ package struct WatchSession {
     private func follow(_ servers: ServerMonitor, _ link: CoordinatorLink, from start: Int64) async -> Bool? {
         let looking = Task {
             @Sendable func time() -> Int64 { clamor_monotonic_nanoseconds() + link.clockOffset - start }
+            // It paces the looks, as the clock of a run does; an end cancels it.
             @Sendable func wait(until moment: Int64) async -> Bool {
                 (try? await Task.sleep(for: .nanoseconds(max(0, moment - time())))) != nil
             }

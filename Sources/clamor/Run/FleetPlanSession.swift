@@ -95,8 +95,7 @@ struct FleetPlanSession {
             (costs.hasTLS != work.hasTLS, "has costs \(costs.hasTLS ? "with" : "without") TLS, unlike the fleet"),
             (retained && costs.retainedBytes == nil, "has no cost of retained messages, which the fleet has"),
         ]
-        let problem = problems.first { $0.0 }?.1
-        guard let problem else { return }
+        guard let problem = problems.first(where: { $0.0 })?.1 else { return }
         throw RunRefusal("--costs: \(path) \(problem); measure anew with --watch-pid, into another file", .dataError)
     }
 
