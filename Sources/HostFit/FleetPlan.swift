@@ -116,7 +116,7 @@ package struct FleetPlan: Codable, Hashable, Sendable {
         self.recoverySeconds = Estimate(draws: costs.draws.map { fleet.sessions / all * connect.cores($0) / width })
         guard fleet.messages > 0 else { return }
         var quiet = fleet
-        for item in [ServerItem.in0, .in1, .in2, .passed, .out0, .out1, .out2, .byte] { quiet[item] = 0 }
+        for item in [ServerItem.iq, .in0, .in1, .in2, .passed, .out0, .out1, .out2, .byte] { quiet[item] = 0 }
         self.topRate = Estimate(
             draws: costs.draws.map { draw in
                 let own = quiet.divided(by: Double(alive)).cores(draw)

@@ -5,6 +5,8 @@ package enum ServerItem: String, CaseIterable, Sendable {
     case connect
     case session = "idle session, a second"
     case ping
+    /// That the server itself answers.
+    case iq = "IQ request"
     /// With its acknowledgements; in XMPP a stanza and its delivery.
     case in0 = "message in, QoS 0"
     case in1 = "message in, QoS 1"
@@ -23,7 +25,7 @@ package enum ServerItem: String, CaseIterable, Sendable {
     fileprivate var events: Double {
         switch self {
         case .connect: 3
-        case .ping, .in0, .in1, .out1: 1
+        case .ping, .iq, .in0, .in1, .out1: 1
         case .in2, .out2: 2
         case .session, .passed, .out0, .byte, .base, .wakeup: 0
         }
@@ -57,7 +59,7 @@ package struct ServerDemand: Codable, Hashable, Sendable {
             let qos = group.speech == .xmpp ? 0 : Int(flow.qos)
             let (incoming, outgoing) = ([ServerItem.in0, .in1, .in2], [ServerItem.out0, .out1, .out2])
             if flow.isPing {
-                self[.ping] += flow.peak
+                self[.iq] += flow.peak
                 continue
             }
             self[incoming[qos]] += flow.peak
@@ -84,7 +86,8 @@ package struct ServerDemand: Codable, Hashable, Sendable {
         return part
     }
 
-    package var messagesIn: Double { self[.in0] + self[.in1] + self[.in2] }
+    /// Of XMPP the requests too.
+    package var messagesIn: Double { self[.iq] + self[.in0] + self[.in1] + self[.in2] }
     package var messages: Double { self.messagesIn + self[.out0] + self[.out1] + self[.out2] }
 
     fileprivate var events: Double { ServerItem.allCases.reduce(0) { $0 + self[$1] * $1.events } }
@@ -120,7 +123,7 @@ package struct ServerDemand: Codable, Hashable, Sendable {
     }
 }
 
-/// A value with an interval from runs drawn again; the check of plans found it too narrow.
+/// A value with an interval, where another run of 20 would lie outside of it.
 package struct Estimate: Codable, Hashable, Sendable {
     package var value: Double
     package var low: Double
@@ -161,11 +164,12 @@ package struct CostSample: Sendable {
 ///
 /// A server is taken to be loops that sleep when there is nothing to do: with costs c of the work and w of a wake-up,
 /// the cores used are Σ rate × c + events × w × (1 − share of a loop)². The runs are equations in c and w, solved by
-/// least squares of relative errors without negative costs; intervals are from runs drawn again.
+/// least squares of relative errors without negative costs. What the equations leave over is the noise: intervals are
+/// from runs drawn again with it, and from a server that is as a whole dearer or cheaper by it.
 package struct ServerCosts: Codable, Hashable, Sendable {
-    package static let schema = "clamor.costs/1"
-    /// Two runs of one server on one host differ by so much.
-    private static let noise = 0.05
+    package static let schema = "clamor.costs/2"
+    /// Two runs of one server on one host differ by so much at least.
+    private static let leastNoise = 0.05
     private static let draws = 100
 
     package var schema = Self.schema
@@ -179,6 +183,8 @@ package struct ServerCosts: Codable, Hashable, Sendable {
     package var cores: Double
     /// CPU-seconds, in the order of ``ServerItem``; the first draw is the estimate.
     package private(set) var draws: [[Double]]
+    /// The standard deviation of runs about what the costs say of them, as a part.
+    package private(set) var noise: Double
     /// Resident bytes without clients, per session, and per retained message beside its payload.
     package var baseBytes: Double
     package var sessionBytes: Estimate
@@ -203,14 +209,21 @@ package struct ServerCosts: Codable, Hashable, Sendable {
         self.sessions = samples.map(\.demand.sessions).max() ?? 0
         self.messages = samples.map(\.demand.messages).max() ?? 0
         self.byteRate = samples.map(\.demand[.byte]).max() ?? 0
-        var dice = SplitMix64(seed: 1)
-        self.draws = (0..<Self.draws).map { draw in
-            let equations = samples.map { sample -> (factors: [Double], cores: Double) in
-                let cores = draw == 0 ? sample.mean : sample.drawn(noise: Self.noise, &dice)
-                return (sample.demand.factors(cores / width), cores)
-            }
-            return LeastSquares.solve(equations)
+        func solved(_ samples: [CostSample]) -> (values: [Double], errors: [Double]) {
+            LeastSquares.solve(samples.map { ($0.demand.factors($0.mean / width), $0.mean) })
         }
+        let first = solved(samples)
+        let free = samples.count - first.values.count { $0 > 0 }
+        let noise = max(Self.leastNoise, (first.errors.reduce(0) { $0 + $1 * $1 } / Double(max(1, free))).squareRoot())
+        var dice = SplitMix64(seed: 1)
+        self.noise = noise
+        self.draws =
+            [first.values]
+            + (1..<Self.draws).map { _ in
+                let drawn = samples.map { CostSample($0.demand, cores: [$0.drawn(noise: noise, &dice)]) }
+                let factor = dice.factor(noise: noise)
+                return solved(drawn).values.map { $0 * factor }
+            }
     }
 
     package subscript(item: ServerItem) -> Estimate { Estimate(draws: self.draws.map { $0[item.place] }) }
@@ -221,7 +234,7 @@ package struct ServerCosts: Codable, Hashable, Sendable {
         let bytes = [self.sessionBytes, self.retainedBytes].compactMap(\.self).flatMap { [$0.value, $0.low, $0.high] }
         let figures =
             self.draws.joined() + bytes
-            + [self.width, self.cores, self.baseBytes, self.sessions, self.messages, self.byteRate]
+            + [self.noise, self.width, self.cores, self.baseBytes, self.sessions, self.messages, self.byteRate]
         return self.schema == Self.schema && self.draws.count == Self.draws && self.width > 0
             && self.draws.allSatisfy { $0.count == count } && figures.allSatisfy { (0...1e15).contains($0) }
     }
@@ -233,9 +246,14 @@ extension CostSample {
         let mean = self.cores.indices.reduce(0) { sum, _ in
             sum + self.cores[Int.random(in: self.cores.indices, using: &dice)]
         }
+        return mean / Double(max(1, self.cores.count)) * dice.factor(noise: noise)
+    }
+}
+
+extension SplitMix64 {
+    fileprivate mutating func factor(noise: Double) -> Double {
         // Twelve uniform numbers make a normal one.
-        let normal = (0..<12).reduce(-6.0) { sum, _ in sum + Double.random(in: 0..<1, using: &dice) }
-        return max(0, mean / Double(max(1, self.cores.count)) * (1 + noise * normal))
+        max(0, 1 + noise * (0..<12).reduce(-6.0) { sum, _ in sum + Double.random(in: 0..<1, using: &self) })
     }
 }
 
@@ -243,7 +261,8 @@ extension CostSample {
 enum LeastSquares {
     private static let sweeps = 3_000
 
-    static func solve(_ equations: [(factors: [Double], cores: Double)]) -> [Double] {
+    /// The unknowns, and by equation with cores what is left over, as a part of those.
+    static func solve(_ equations: [(factors: [Double], cores: Double)]) -> (values: [Double], errors: [Double]) {
         let count = equations.first?.factors.count ?? 0
         let rows = equations.filter { $0.cores > 0 }.map { row in row.factors.map { $0 / row.cores } }
         let squares = (0..<count).map { place in rows.reduce(0) { $0 + $1[place] * $1[place] } }
@@ -258,6 +277,6 @@ enum LeastSquares {
                 for row in rows.indices { errors[row] -= rows[row][place] * change }
             }
         }
-        return values
+        return (values, errors)
     }
 }

@@ -8,12 +8,12 @@ private struct KnownServer {
     var width = 1.0
 
     static let broker = KnownServer(costs: [
-        120e-6, 0.4e-6, 15e-6, 9e-6, 14e-6, 22e-6, 11e-6, 7e-6, 12e-6, 20e-6, 0.4e-9, 0.002, 20e-6,
+        120e-6, 0.4e-6, 15e-6, 18e-6, 9e-6, 14e-6, 22e-6, 11e-6, 7e-6, 12e-6, 20e-6, 0.4e-9, 0.002, 20e-6,
     ])
 
     /// The share of each loop that works and wakes: a fixed point.
     func share(_ demand: ServerDemand) -> Double {
-        let single: [ServerItem] = [.ping, .in0, .in1, .out1]
+        let single: [ServerItem] = [.ping, .iq, .in0, .in1, .out1]
         let events =
             3 * demand[.connect] + single.reduce(0) { $0 + demand[$1] } + 2 * (demand[.in2] + demand[.out2])
         var share = 0.5
@@ -46,6 +46,7 @@ private struct KnownServer {
             CostSample(ServerDemand(), cores: [self.share(ServerDemand()) * self.width]),
             self.sample([.connect: 4_000, .session: 1_000], sessions: 2_000),
             self.sample([:], sessions: 2_000), self.sample([.ping: 1_000], sessions: 1_000),
+            self.sample([.iq: 8_000]),
             self.sample([.in1: 2_000, .passed: 2_000, .out1: 2_000, .byte: 256_000]),
             self.sample([.in0: 1_000, .passed: 1_000, .out0: 1_000, .byte: 32_768_000]),
         ]
@@ -58,9 +59,10 @@ private struct KnownServer {
         return all
     }
 
-    func measured(cores: Double = 1) -> ServerCosts {
+    /// Runs by so many turns, in each of which the server is dearer by a factor.
+    func measured(cores: Double = 1, turns: [Double] = [1]) -> ServerCosts {
         ServerCosts(
-            self.samples,
+            turns.flatMap { turn in self.samples.map { CostSample($0.demand, cores: $0.cores.map { $0 * turn }) } },
             isXMPP: false,
             hasTLS: false,
             measuredAt: "2026-01-01T00:00:00Z",
@@ -85,6 +87,15 @@ struct ServerCostsTests {
         #expect(abs(estimate.value - known) <= 0.03 * known, "\(estimate.value) for \(known)")
         #expect(estimate.low <= known && known <= estimate.high)
         #expect(Self.costs.isSound)
+    }
+
+    @Test("runs that differ from turn to turn make the intervals wider", arguments: [0.1, 0.2])
+    func noise(_ part: Double) {
+        #expect(Self.costs.noise == 0.05)
+        let costs = KnownServer.broker.measured(turns: [1 - part, 1 + part])
+        #expect((part...1.6 * part).contains(costs.noise), "\(costs.noise)")
+        let estimate = costs[.in1]
+        #expect(estimate.low < estimate.value * (1 - 1.5 * part) && estimate.high > estimate.value * (1 + 1.5 * part))
     }
 
     @Test("a mixture that was not measured is predicted within 2 %", arguments: [0.2, 0.5, 0.9])
