@@ -7,8 +7,6 @@ public enum XMPPNamespace {
 
     /// Stanzas between client and server (RFC 6120 §4.8.2).
     public static let client = "jabber:client"
-    /// Stanzas between servers.
-    public static let server = "jabber:server"
     /// Stanzas of a component (XEP-0114).
     public static let component = "jabber:component:accept"
     /// Stream header, features and stream errors (RFC 6120 §4.8.1).
@@ -48,18 +46,8 @@ public enum XMPPNamespace {
     public static let rosterVersioning = "urn:xmpp:features:rosterver"
     /// Pre-approval of subscriptions, a stream feature (RFC 6121 §3.4).
     public static let preApproval = "urn:xmpp:features:pre-approval"
-    /// Private XML storage (XEP-0049).
-    public static let privateStorage = "jabber:iq:private"
     /// Software version (XEP-0092).
     public static let version = "jabber:iq:version"
-    /// Entity time (XEP-0202).
-    public static let time = "urn:xmpp:time"
-    /// Blocking command (XEP-0191).
-    public static let blocking = "urn:xmpp:blocking"
-    /// Its own error condition.
-    public static let blockingErrors = "urn:xmpp:blocking:errors"
-    /// Bookmarks of rooms, the node and its payload (XEP-0402).
-    public static let bookmarks = "urn:xmpp:bookmarks:1"
     /// Data forms (XEP-0004).
     public static let dataForms = "jabber:x:data"
     /// Out-of-band data (XEP-0066).
@@ -99,10 +87,6 @@ public enum XMPPNamespace {
     public static let receipts = "urn:xmpp:receipts"
     /// Chat markers (XEP-0333).
     public static let chatMarkers = "urn:xmpp:chat-markers:0"
-    /// Stanza and origin identifiers (XEP-0359).
-    public static let stanzaID = "urn:xmpp:sid:0"
-    /// Processing hints (XEP-0334).
-    public static let hints = "urn:xmpp:hints"
     /// Client state indication (XEP-0352).
     public static let clientState = "urn:xmpp:csi:0"
     /// Publish and subscribe (XEP-0060).
@@ -111,10 +95,6 @@ public enum XMPPNamespace {
     public static let pubsubEvent = "http://jabber.org/protocol/pubsub#event"
     /// Owners' requests.
     public static let pubsubOwner = "http://jabber.org/protocol/pubsub#owner"
-    /// Its own error conditions.
-    public static let pubsubErrors = "http://jabber.org/protocol/pubsub#errors"
-    /// Chat state notifications (XEP-0085).
-    public static let chatStates = "http://jabber.org/protocol/chatstates"
     /// SASL channel binding types (XEP-0440).
     public static let channelBinding = "urn:xmpp:sasl-cb:0"
 }

@@ -114,7 +114,7 @@ struct AccountModuleTests {
     }
 
     /// The id of the one request in a text.
-    static func id(of text: String) throws -> String {
+    private static func id(of text: String) throws -> String {
         let parts = text.split(separator: "<iq type='get' id='")
         try #require(parts.count == 1)
         return String(try #require(parts.first?.split(separator: "'").first))

@@ -4,65 +4,6 @@ import XMPP
 
 @Suite("Account modules on real servers", .timeLimit(.minutes(10)))
 struct AccountServerTests {
-    /// Announces the modules' features, and answers questions for them.
-    private final class Discovery: XMPPModule {
-        let link = XMPPModuleLink()
-        let announced: Set<String>
-
-        init(_ announced: [String]) { self.announced = Set(announced) }
-
-        func makeHandler() -> any XMPPHandler {
-            DiscoveryHandler(.init(category: "client", type: "bot"), features: self.announced, node: "urn:clamor")
-        }
-    }
-
-    @Test(
-        "[XEP-0402] all bookmarks are kept, and each change is told to the other clients of the account",
-        arguments: XMPPServer.Kind.installed
-    )
-    func bookmarks(_ kind: XMPPServer.Kind) async throws {
-        try await XMPPServer.with(kind, users: 1) { server in
-            let configuration = ExampleTests.Place.configuration("user1", server)
-            let (watching, bookmarks) = (XMPPBookmarks(), XMPPBookmarks())
-            let presence = XMPPPresence()
-            let (isAsked, asked) = AsyncStream.makeStream(of: Void.self)
-            let questions = XMPPFilter(received: { stanza in
-                if stanza.child("query", XMPPNamespace.discoInfo) != nil { asked.yield() }
-                return stanza
-            })
-            let watcher = XMPPClient(
-                configuration,
-                modules: [questions, Discovery(watching.features), watching, presence]
-            )
-            let client = XMPPClient(configuration, modules: [bookmarks])
-            try await watcher.connect()
-            try await presence.set()
-            // The server sends events to clients whose features it knows. It asks for them when it sees the presence,
-            // and has the answer when it answers a later ping.
-            for await _ in isAsked { break }
-            _ = try await watcher.ping()
-            try await client.connect()
-            let rooms = try ["a", "b", "c"].map { try JID("\($0)@conference.\(server.domain)") }
-            let kept = rooms.map { XMPPBookmarks.Bookmark($0, joins: true, nick: "jul") }
-            let events = watching.events
-            for bookmark in kept { try await bookmarks.set(bookmark) }
-            #expect(Set(try await bookmarks.items()) == Set(kept))
-            let renamed = XMPPBookmarks.Bookmark(rooms[0], name: "A")
-            try await bookmarks.set(renamed)
-            try await bookmarks.remove(rooms[1])
-            #expect(try await bookmarks.items().count == 2)
-            // ejabberd 23.01 tells nobody of a retraction, though it is asked to.
-            let last: XMPPBookmarks.Event = kind == .prosody ? .removed(rooms[1]) : .changed(renamed)
-            var told: Set<XMPPBookmarks.Event> = []
-            for await event in events {
-                told.insert(event)
-                if event == last { break }
-            }
-            #expect(told.isSuperset(of: kept.map { .changed($0) }))
-            for one in [watcher, client] { await one.disconnect() }
-        }
-    }
-
     @Test(
         "[RFC 6121 §3, §4.5] a contact is denied, and an account sees who comes and goes",
         arguments: XMPPServer.Kind.installed

@@ -1,7 +1,7 @@
 import Testing
 import XMPP
 
-@Suite("Times, entity time and software version")
+@Suite("Times and software version")
 struct TimeAndVersionTests {
     @Test(
         "[XEP-0082 §3.2] moments are read, and written in UTC",
@@ -50,87 +50,6 @@ struct TimeAndVersionTests {
         #expect(XMPPTimestamp.now > second)
     }
 
-    // MARK: Entity time
-
-    private static let question = "<iq type='get' id='t' from='a@b/c'><time xmlns='urn:xmpp:time'/></iq>"
-
-    @Test(
-        "[XEP-0202 §3] the time is told, in the zone that was given",
-        arguments: [(0, "+00:00"), (-360, "-06:00"), (330, "+05:30"), (-30, "-00:30"), (1_439, "+23:59")]
-    )
-    func tellsTime(_ offset: Int, _ zone: String) throws {
-        let time = try #require(XMPPTimestamp("2006-12-19T17:58:35Z"))
-        let module = XMPPEntityTime(answers: true, offset: offset) { time }
-        #expect(module.features == ["urn:xmpp:time"])
-        let rig = try ConnectionRig.ready(modules: [module.makeHandler()])
-        try rig.receive(Self.question)
-        #expect(
-            try rig.sent() == """
-                <iq type='result' id='t' to='a@b/c'><time xmlns='urn:xmpp:time'>\
-                <tzo>\(zone)</tzo><utc>2006-12-19T17:58:35Z</utc></time></iq>
-                """
-        )
-    }
-
-    @Test("[XEP-0202] a client that tells no time says nothing of it, and a time that is set is none")
-    func tellsNoTime() throws {
-        let module = XMPPEntityTime(answers: false)
-        #expect(module.features == [])
-        let rig = try ConnectionRig.ready(modules: [module.makeHandler()])
-        try rig.receive(Self.question)
-        #expect(try rig.sent().contains("service-unavailable"))
-        let other = try ConnectionRig.ready(modules: [EntityTimeHandler()])
-        try other.receive(Self.question.replacing("'get'", with: "'set'"))
-        #expect(try other.sent().contains("service-unavailable"))
-    }
-
-    /// Runs a call of a module against a server that answers with this in its IQ.
-    private static func ask<Module: XMPPModule, Answer: Sendable>(
-        _ module: Module,
-        answer: String,
-        _ call: (Module) async throws -> Answer
-    ) async throws -> (Answer, XMPPElement?) {
-        try await FakeServer.with(features: "") { _, element in
-            guard element.name == "iq", element["type"] == "get" else { return nil }
-            return "<iq type='result' from='romeo@example.net/x' id='\(element["id"] ?? "")'>\(answer)</iq>"
-        } _: { server in
-            let client = XMPPClient(server.configuration, modules: [module])
-            try await client.connect()
-            let answer = try await call(module)
-            let asked = try await server.heard(0).last { $0.name == "iq" }
-            await client.disconnect()
-            return (answer, asked)
-        }
-    }
-
-    @Test("[XEP-0202 §3] others are asked for their time")
-    func asksTime() async throws {
-        let answer = "<time xmlns='urn:xmpp:time'><tzo>-06:00</tzo><utc>2006-12-19T17:58:35Z</utc></time>"
-        let (time, asked) = try await Self.ask(XMPPEntityTime(), answer: answer) {
-            try await $0.time(of: try JID("romeo@example.net/x"))
-        }
-        #expect(time.utc.description == "2006-12-19T17:58:35Z")
-        #expect(time.offset == -360)
-        #expect(asked?["to"] == "romeo@example.net/x")
-        #expect(asked?.child("time", XMPPNamespace.time) != nil)
-    }
-
-    @Test(
-        "[XEP-0202 §3] an answer without a time is none",
-        arguments: [
-            "", "<time xmlns='urn:xmpp:time'/>", "<time xmlns='urn:xmpp:time'><utc>2006-12-19T17:58:35Z</utc></time>",
-            "<time xmlns='urn:xmpp:time'><tzo>Paris</tzo><utc>2006-12-19T17:58:35Z</utc></time>",
-            "<time xmlns='urn:xmpp:time'><tzo>Z</tzo><utc>now</utc></time>",
-        ]
-    )
-    func noTime(_ answer: String) async throws {
-        await #expect(throws: XMPPClientError.invalid("the answer has no time in it")) {
-            try await Self.ask(XMPPEntityTime(), answer: answer) {
-                try await $0.time(of: try JID("romeo@example.net/x"))
-            }
-        }
-    }
-
     // MARK: Software version
 
     @Test("[XEP-0092 §3] the version is told as it was given, and the operating system only if it was")
@@ -152,17 +71,32 @@ struct TimeAndVersionTests {
         #expect(XMPPSoftwareVersion(.init(name: "Bot", version: "1.0")).features == ["jabber:iq:version"])
     }
 
+    /// Asks a server that answers with this in its IQ.
+    private static func ask(answer: String) async throws -> (XMPPSoftwareVersion.Version, XMPPElement?) {
+        try await FakeServer.with(features: "") { _, element in
+            guard element.name == "iq", element["type"] == "get" else { return nil }
+            return "<iq type='result' from='romeo@example.net/x' id='\(element["id"] ?? "")'>\(answer)</iq>"
+        } _: { server in
+            let module = XMPPSoftwareVersion()
+            let client = XMPPClient(server.configuration, modules: [module])
+            try await client.connect()
+            let version = try await module.version(of: try JID("romeo@example.net/x"))
+            let asked = try await server.heard(0).last { $0.name == "iq" }
+            await client.disconnect()
+            return (version, asked)
+        }
+    }
+
     @Test("[XEP-0092 §3] others are asked for their program")
     func asksVersion() async throws {
         let inner = "<query xmlns='jabber:iq:version'><name>Exodus</name><version>0.7</version><os/></query>"
-        let (version, asked) = try await Self.ask(XMPPSoftwareVersion(), answer: inner) {
-            try await $0.version(of: try JID("romeo@example.net/x"))
-        }
+        let (version, asked) = try await Self.ask(answer: inner)
         #expect(version == XMPPSoftwareVersion.Version(name: "Exodus", version: "0.7"))
+        #expect(asked?["to"] == "romeo@example.net/x")
         #expect(asked?.child("query", XMPPNamespace.version) != nil)
-        await #expect(throws: XMPPClientError.invalid("the answer names no program")) {
-            try await Self.ask(XMPPSoftwareVersion(), answer: "<query xmlns='jabber:iq:version'/>") {
-                try await $0.version(of: try JID("romeo@example.net/x"))
+        for answer in ["", "<query xmlns='jabber:iq:version'/>"] {
+            await #expect(throws: XMPPClientError.invalid("the answer names no program")) {
+                try await Self.ask(answer: answer)
             }
         }
     }

@@ -2,7 +2,7 @@ public import XMPPCodec
 
 /// Nodes that are published to and subscribed to, of a service or of an account.
 ///
-/// A service of `nil` is the own account: there are its personal nodes (PEP), such as its avatar or its bookmarks.
+/// A service of `nil` is the own account: there are its personal nodes (PEP), such as its avatar or its mood.
 ///
 /// Spec: XEP-0060, XEP-0163.
 public final class XMPPPubSub: XMPPModule {
@@ -72,8 +72,7 @@ public final class XMPPPubSub: XMPPModule {
 
     /// A change of a node.
     ///
-    /// Any sender can say that a node of its own has changed: compare the node's service. Changes of the account's own
-    /// bookmarks are events of ``XMPPBookmarks`` only.
+    /// Any sender can say that a node of its own has changed: compare the node's service.
     public enum Event: Hashable, Sendable {
         /// Something was published.
         case published(Node, Item)

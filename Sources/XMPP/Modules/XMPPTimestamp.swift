@@ -67,14 +67,14 @@ extension XMPPTimestamp: CustomStringConvertible, Comparable {
         (left.seconds, left.nanoseconds) < (right.seconds, right.nanoseconds)
     }
 
-    static func pad(_ number: Int64, _ width: Int) -> String {
+    private static func pad(_ number: Int64, _ width: Int) -> String {
         let digits = String(number)
         return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
     }
 }
 
 /// Takes a date and time apart, from the front.
-struct TimestampReader {
+private struct TimestampReader {
     private var rest: Substring.UTF8View
 
     init(_ text: String) { self.rest = text[...].utf8 }

@@ -223,7 +223,6 @@ extension StreamLife {
         case 8: self.rooms.setNick("n\(argument)", of: Self.room, in: context) { count($0) }
         case 9: self.rooms.say(Self.body, in: Self.room, in: context) { count($0) }
         case 10: self.discovery.capabilities(of: Self.friend, in: context) { count($0) }
-        case 11: context.request(XMPPBlockList.listRequest) { count($0) }
         default:
             let message = XMPPElement(
                 "message",

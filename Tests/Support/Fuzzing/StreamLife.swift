@@ -103,9 +103,8 @@ final class StreamLife {
         if self.settings.hasModules {
             connection.plugIn([
                 PingHandler(interval: .seconds(60)), self.roster, self.carbons, self.rooms, self.archive,
-                BookmarksHandler { _ in }, self.pubSub, self.receiptsAsked, self.registration, self.discovery,
-                self.presence, self.activity, EntityTimeHandler(),
-                SoftwareVersionHandler(.init(name: "fuzz", version: "1")), BlockListHandler(),
+                self.pubSub, self.receiptsAsked, self.registration, self.discovery, self.presence, self.activity,
+                SoftwareVersionHandler(.init(name: "fuzz", version: "1")),
                 FilterHandler(sent: { $0 }, received: { $0["id"] == "drop" ? nil : $0 }), self.responder,
             ])
         }

@@ -98,14 +98,13 @@ enum StreamSeeds {
         "<presence from='a@b' type='unavailable'/>", "<presence from='a@b/c' type='subscribe'/>",
         "<presence from='a@b' type='subscribed'/>", "<presence from='a@b' type='unsubscribe'/>",
         "<presence from='a@b' type='error'><error type='wait'/></presence>",
-        "<iq type='get' id='t' from='a@b/c'><time xmlns='urn:xmpp:time'/></iq>",
+        "<iq type='get' id='t' from='a@b/c'><query xmlns='jabber:iq:last'/></iq>",
         "<iq type='get' id='v' from='a@b/c'><query xmlns='jabber:iq:version'/></iq>",
         "<iq type='set' id='b'><block xmlns='urn:xmpp:blocking'><item jid='a@b'/></block></iq>",
         "<iq type='set' id='u' from='juliet@im.example.com'><unblock xmlns='urn:xmpp:blocking'/></iq>",
         "<iq type='set' id='r' from='a@b/c'><x xmlns='urn:example:r'/></iq>",
-        "<message><event xmlns='http://jabber.org/protocol/pubsub#event'><items node='urn:xmpp:bookmarks:1'>"
-            + "<item id='hall@muc.example.com'><conference xmlns='urn:xmpp:bookmarks:1' autojoin='1'><nick>j</nick>"
-            + "</conference></item><retract id='a@b'/></items></event></message>",
+        "<message><event xmlns='http://jabber.org/protocol/pubsub#event'><items node='urn:example:n'>"
+            + "<item id='1' publisher='a@b'><e xmlns='urn:example:n'/></item><retract id='2'/></items></event></message>",
         "<csi xmlns='urn:xmpp:csi:0'/>",
         "<iq type='result' id='00000000000000002'/>", "<iq type='error' id='00000000000000002'/>",
         "<a xmlns='urn:xmpp:sm:3' h='1'/>", "<r xmlns='urn:xmpp:sm:3'/>",

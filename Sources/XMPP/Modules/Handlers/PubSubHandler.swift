@@ -18,14 +18,9 @@ package final class PubSubHandler: XMPPHandler {
         var configure: XMPPElement?
         if !configuration.isEmpty {
             configure = XMPPElement("configure", namespace: XMPPNamespace.pubsub)
-            configure?.add(self.configuration(configuration).element)
+            configure?.add(XMPPDataForm.submit("\(XMPPNamespace.pubsub)#node_config", configuration).element)
         }
         return self.iq("set", self.element("create", name), configure, at: service)
-    }
-
-    /// The filled form of a node's configuration.
-    package static func configuration(_ fields: KeyValuePairs<String, String?>) -> XMPPDataForm {
-        XMPPDataForm.submit("\(XMPPNamespace.pubsub)#node_config", fields)
     }
 
     package static func subscribe(_ jid: JID, to node: XMPPPubSub.Node) -> XMPPElement {
@@ -109,8 +104,6 @@ package final class PubSubHandler: XMPPHandler {
         else { return false }
         let isOwn = context.isFromOwnAccount(stanza)
         let service = isOwn ? nil : stanza.jid("from")
-        // XMPPBookmarks reports the account's bookmarks, before or behind this module.
-        if isOwn, event.elements.first?["node"] == XMPPNamespace.bookmarks { return false }
         // A sender that cannot be read is no service.
         guard isOwn || service != nil else { return true }
         for element in event.elements where element.namespace == XMPPNamespace.pubsubEvent {

@@ -50,7 +50,7 @@ final class MessageCounter: XMPPModule {
 
 let counter = MessageCounter()
 let (roster, presence, rooms, archive) = (XMPPRoster(), XMPPPresence(), XMPPRooms(), XMPPArchive())
-let (pubSub, discovery, blocked) = (XMPPPubSub(), XMPPDiscovery(), XMPPBlockList())
+let (pubSub, discovery) = (XMPPPubSub(), XMPPDiscovery())
 let responder = XMPPResponder("query", "urn:example:question") { iq in
     iq["type"] == "get" ? .result(nil) : .error(StanzaError(.forbidden))
 }
@@ -58,8 +58,8 @@ let client = XMPPClient(
     configuration,
     modules: [
         XMPPFilter(sent: { $0 }, received: { $0["id"] == "spam" ? nil : $0 }), XMPPReconnect(), XMPPPing(), counter,
-        roster, presence, rooms, archive, XMPPBookmarks(), pubSub, discovery, blocked, responder, XMPPCarbons(),
-        XMPPReceipts(), XMPPActivity(), XMPPEntityTime(), XMPPSoftwareVersion(), XMPPAccountRegistration(),
+        roster, presence, rooms, archive, pubSub, discovery, responder, XMPPCarbons(), XMPPReceipts(), XMPPActivity(),
+        XMPPSoftwareVersion(), XMPPAccountRegistration(),
     ]
 )
 let contact = try JID("romeo@example.net")
@@ -73,7 +73,7 @@ do {
     print(try await client.ping(contact), await client.token() as Any)
     for try await found in archive.messages() { print(found.id, found.stanza["from"] ?? "-") }
     print(try await rooms.join(JID("hall@conference.localhost"), as: "juliet").isNew)
-    print(try await discovery.info(of: contact).features.count, try await blocked.list().count)
+    print(try await discovery.info(of: contact).features.count)
 } catch {
     // Port 1 is closed.
     print(error)
