@@ -123,7 +123,7 @@ package struct ServerDemand: Codable, Hashable, Sendable {
     }
 }
 
-/// A value with an interval, where another run of 20 would lie outside of it.
+/// A value with its interval of 95 %.
 package struct Estimate: Codable, Hashable, Sendable {
     package var value: Double
     package var low: Double
@@ -213,7 +213,7 @@ package struct ServerCosts: Codable, Hashable, Sendable {
             LeastSquares.solve(samples.map { ($0.demand.factors($0.mean / width), $0.mean) })
         }
         let first = solved(samples)
-        let free = samples.count - first.values.count { $0 > 0 }
+        let free = first.errors.count - first.values.count { $0 > 0 }
         let noise = max(Self.leastNoise, (first.errors.reduce(0) { $0 + $1 * $1 } / Double(max(1, free))).squareRoot())
         var dice = SplitMix64(seed: 1)
         self.noise = noise

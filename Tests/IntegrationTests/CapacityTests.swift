@@ -1,4 +1,5 @@
 import Foundation
+import Measurement
 import Report
 import TestSupport
 import Testing
@@ -35,6 +36,26 @@ extension Integration {
             #expect(rows.count == record.steps.count + 1)
             if try await OtherReader.has("jsonschema") {
                 try await OtherReader.check(ending.output, against: "capacity")
+            }
+        }
+
+        @Test("a search of a watched server has its CPU in each step")
+        func watched() async throws {
+            let folder = try ScratchFolder()
+            let ending = try await BrokerProgram.with { broker in
+                try await ClamorBinary.run([
+                    "capacity", "--slo", "publish_ack_duration p99 < 10s", "--hold", "1s", "--first", "50/s",
+                    "--max-rate", "100/s", "--out", folder.path("out"), "--json", "pub", "-p", "\(broker.port)", "-c",
+                    "2",
+                    "-q", "1", "--watch-pid", "\(broker.program.pid)",
+                ])
+            }.0
+            #expect(ending.status == 0, "\(ending.errors)")
+            let record = try JSONDecoder().decode(CapacityRecord.self, from: Data(ending.output.utf8))
+            #expect(record.answer != nil && !record.steps.isEmpty)
+            for step in record.steps {
+                let run = try RunJSON.read(directory: folder.path("out/\(step.directory)"))
+                #expect(run.metrics.contains { $0.name == "server_cpu" && $0.gauge?.value != nil })
             }
         }
 

@@ -79,7 +79,9 @@ struct ServerMonitor: Sendable {
     var cores: Double { get async { await self.watch.cores() ?? 1 } }
 
     /// The metrics of the interval that ends now; it does not wait for a server.
-    func look() async -> [Metric] { await self.watch.look(at: clamor_monotonic_nanoseconds()) }
+    ///
+    /// It is concurrent because an actor that awaited it in its own isolation went on outside of it (Swift 6.3).
+    @concurrent func look() async -> [Metric] { await self.watch.look(at: clamor_monotonic_nanoseconds()) }
 
     /// Ends the watch; with `$SYS` it takes until two updates of the broker agree, or until a signal.
     func end() async -> Observed {
