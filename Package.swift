@@ -118,7 +118,7 @@ let package = Package(
         source("LiveServer", [nioCore, nioPosix, nioHTTP]),
         .target(
             name: "Report",
-            dependencies: ["Measurement", "Ledger"],
+            dependencies: ["DataEncodings", "Measurement", "Ledger"],
             resources: [.embedInCode("Resources")],
             swiftSettings: house
         ),

@@ -34,7 +34,11 @@ package enum RunJSON {
     /// - Returns: the record.
     /// - Throws: if there is no run record, or one of a schema that is not known.
     package static func read(directory: String) throws(ResultError) -> RunRecord {
-        let path = directory + "/run.json"
+        try self.read(file: directory + "/run.json")
+    }
+
+    /// The same by the path of the record itself, as a history has it.
+    static func read(file path: String) throws(ResultError) -> RunRecord {
         let data = try TextFile.data(path)
         let schema: String
         do {

@@ -15,7 +15,8 @@ struct Clamor: ParsableCommand {
             LoadCommand<Conn>.self, LoadCommand<Pub>.self, LoadCommand<Sub>.self, LoadCommand<PubSub>.self,
             XMPPCommand.self, RunFile.self, CoordinateCommand.self, WatchCommand.self, DecodeCommand.self,
             DoctorCommand.self,
-            BrokerCommand.self, ProxyCommand.self, ReportCommand.self, CompareCommand.self, MergeCommand.self,
+            BrokerCommand.self, ProxyCommand.self, ReportCommand.self, CompareCommand.self, TrendCommand.self,
+            MergeCommand.self,
             CapacityCommand.self, PlanCommand.self, CalibrateCommand.self, InitCommand.self,
         ],
         helpNames: [.long]
@@ -47,6 +48,7 @@ enum Main {
         case .calibrate(let options): self.perform { await CalibrateSession(options: options).perform() }
         case .merge(let options): self.leave(MergeSession(options).perform())
         case .compare(let options): self.leave(CompareSession(options: options).perform())
+        case .trend(let options): self.leave(TrendSession(options: options).perform())
         case .text(let text):
             ProgressScreen(quiet: false, json: false).write(text + "\n")
             self.leave(.success)

@@ -10,7 +10,7 @@ extension Integration {
         /// generator.
         private static let ofTime: Set = [
             "delay", "delayed messages", "stall, response time", "stall, service time", "pacing error, p50",
-            "pacing error, p99", "own CPU, QoS 0", "own CPU, QoS 1", "noise floor", "largest rate", "largest clients",
+            "pacing error, p99", "own CPU, QoS 0", "own CPU, QoS 1", "largest rate", "largest clients",
         ]
 
         @Test("the quick form proves what is counted to the message, says all it found, and leaves its file")
@@ -26,37 +26,17 @@ extension Integration {
             #expect(ending.status == (wrong.isEmpty ? 0 : 99), "\(ending.errors)")
             #expect(calibration.ok == wrong.isEmpty)
             #expect(ending.errorLines.count == (wrong.isEmpty ? 0 : 1), "\(ending.errors)")
-            #expect(calibration.checks.count == 17)
+            #expect(calibration.checks.count == 16)
             for check in calibration.checks {
                 #expect(ending.output.contains("\(check.ok ? "ok    " : "not ok") \(check.name) "), "\(check.name)")
             }
             #expect(calibration.costs.map(\.qos) == [0, 1])
             #expect(calibration.costs.allSatisfy { $0.cpuSecondsPerMessage > 0 && $0.cpuSecondsPerMessage < 0.01 })
-            #expect(calibration.noise?.runs == 3)
-            #expect(
-                calibration.noise?.figures.contains { $0.name == "publish_ack_duration" && $0.field == "p50" } == true
-            )
             #expect(calibration.limits.map(\.varies) == ["rate", "clients"])
             #expect(folder.entries() == ["calibration.json"])
             if try await OtherReader.has("jsonschema") {
                 try await OtherReader.check(text, against: "calibration")
             }
-
-            // Two runs on this host rest on it.
-            let run = try await ClamorRun.of("pub -h embedded -c 2 -q 1 -s 64 --rate 100/s --duration 1s")
-            let answer = try await ClamorBinary.run([
-                "compare", run.directory, run.directory, "--noise", path, "--allow-different", "verdict",
-            ])
-            #expect(answer.status == 0, "\(answer.errors)")
-            #expect(answer.output.contains("a side is a single run: intervals use the noise measured in"))
-            let other = text.replacing("\"version\" : \"", with: "\"version\" : \"9.")
-            let foreign = try folder.write(other, to: "other.json")
-            let refused = try await ClamorBinary.run([
-                "compare", run.directory, run.directory, "--noise", foreign, "--allow-different", "verdict",
-            ])
-            #expect(refused.status == 65)
-            #expect(refused.errorLines.count == 1)
-            #expect(refused.errors.hasPrefix("clamor: the version of clamor differs: 9."))
         }
 
         @Test("a file that cannot be written is refused before anything has run, 73")

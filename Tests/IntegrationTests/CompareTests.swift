@@ -9,7 +9,7 @@ extension Integration {
             try await ClamorBinary.run(["compare"] + arguments)
         }
 
-        @Test("the same runs hold, a slower broker is a regression, another plan is refused until allowed")
+        @Test("the same runs do not differ, a slower broker is a regression, another plan is refused until allowed")
         func regression() async throws {
             let line = "pub -h embedded -c 4 -q 1 -s 64 --rate 400/s --duration 2s --seed 5"
             let base = try await ClamorRun.of(line)
@@ -57,7 +57,7 @@ extension Integration {
                 files.path("s.md")
             )
             #expect(found.status == 99, "\(found.output)\(found.errors)")
-            #expect(found.output.hasPrefix("REGRESSION  "))
+            #expect(found.output.hasPrefix("WORSE  "))
             #expect(found.errorLines.count == 1)
             // The limited broker answers hundreds of times later, and such a change is a factor.
             let regression = #/clamor: regression: publish_ack_duration\{leg=puback,qos=1\} p50 [\d,.]+ ×/#
@@ -65,7 +65,7 @@ extension Integration {
             let junit = try String(contentsOfFile: files.path("j.xml"), encoding: .utf8)
             #expect(junit.contains("<failure message="))
             let markdown = try String(contentsOfFile: files.path("s.md"), encoding: .utf8)
-            #expect(markdown.hasPrefix("### ❌ clamor compare: regression"))
+            #expect(markdown.hasPrefix("### ❌ clamor compare: worse"))
 
             let better = try await Self.compare(slow.directory, base.directory, "--allow-different", "plan,verdict")
             #expect(better.status == 0, "\(better.output)")
@@ -95,6 +95,7 @@ extension Integration {
             )
             #expect(document["schema"] as? String == "clamor.compare/1")
             #expect(document["ok"] as? Bool == true)
+            #expect(document["state"] as? String == "indicative")
             let figures = try #require(document["figures"] as? [[String: Any]])
             #expect(figures.contains { $0["name"] as? String == "connect_duration" && $0["judged"] != nil })
             #expect(figures.allSatisfy { $0["finding"] as? String == "same" })

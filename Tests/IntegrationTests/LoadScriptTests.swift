@@ -20,7 +20,7 @@ extension Integration {
                 let written = try await self.shell("\"$0\" init --ci \"$@\"", [ClamorBinary.path] + out)
                 #expect(written.status == 0, "\(written.errors)")
                 #expect(written.output.hasPrefix("wrote \(out.last ?? ".github/workflows/load.yml") and load.sh; next"))
-                for name in ["CLAMOR_GIT", "CLAMOR_REF", "TARGET", "CLAMOR_PASSWORD", "objectives"] {
+                for name in ["CLAMOR_GIT", "CLAMOR_REF", "TARGET", "BASE", "CLAMOR_PASSWORD", "objectives"] {
                     #expect(written.output.contains(name))
                 }
                 let made = try await self.shell(
@@ -70,15 +70,12 @@ extension Integration {
 
         /// Calls the program under test; a busy host may have limited the generator, which is not in question here.
         private static let caller = """
-            case $1 in
-            run) for word; do shift; [ "$word" = --strict ] || set -- "$@" "$word"; done ;;
-            compare) set -- "$@" --allow-different cpu,verdict ;;
-            esac
+            [ "$1" != run ] || for word; do shift; [ "$word" = --strict ] || set -- "$@" "$word"; done
             exec "$CLAMOR" "$@"
             """
 
         @Test(
-            "its commands build once, leave page and JUnit, and compare with the last runs of main",
+            "its commands build once, leave page and JUnit, keep main's runs, and compare two builds of a change",
             arguments: [[], ["--out", ".gitlab-ci.yml"]]
         )
         func commands(_ out: [String]) async throws {
@@ -89,53 +86,56 @@ extension Integration {
                     "CLAMOR_GIT=\(checkout.folder.path("origin"))", "CLAMOR=\(ClamorBinary.path)",
                     "TARGET=mqtt://127.0.0.1:\(broker.port)",
                 ]
-                for run in 1...2 {
-                    let ending = try await checkout.perform(workflow, variables + ["BRANCH=main", "RUN=\(run)"])
+                for commit in 1...2 {
+                    let ending = try await checkout.perform(workflow, variables + ["BRANCH=main", "COMMIT=\(commit)"])
                     #expect(ending.status == 0, "\(ending.output)\(ending.errors)")
                 }
-                #expect(checkout.calls == ["make", "run", "run", "compare", "report"])
-                #expect(checkout.folder.entries("baseline") == ["1", "2"])
-                let made = ["load.xml", "compare.xml", "compare.html", "trend.html"]
-                #expect(Set(made).isSubset(of: checkout.folder.entries()))
+                #expect(checkout.calls == ["make", "run", "trend", "run", "trend"])
+                #expect(checkout.folder.entries("history").count == 2)
+                #expect(Set(["load.xml", "trend.xml", "trend.html"]).isSubset(of: checkout.folder.entries()))
                 #expect(checkout.folder.entries("load").contains("report.html"))
 
-                // With a baseline of two runs the comparison counts; another branch changes no baseline.
-                let ending = try await checkout.perform(workflow, variables + ["BRANCH=change", "RUN=3"])
-                #expect(ending.status == 0 || ending.status == 99, "\(ending.output)\(ending.errors)")
-                #expect(checkout.folder.entries("baseline") == ["1", "2"])
+                // A change runs both builds in turn, and leaves the history alone. The slower one is this build.
+                let (ending, _) = try await BrokerProgram.with("--delay 50ms") { slow in
+                    let own = ["BRANCH=change", "COMMIT=3", "BASE=mqtt://127.0.0.1:\(broker.port)"]
+                    return try await checkout.perform(
+                        workflow,
+                        variables.dropLast() + own + ["TARGET=mqtt://127.0.0.1:\(slow.port)"]
+                    )
+                }
+                #expect(ending.status == 99, "\(ending.output)\(ending.errors)")
+                #expect(checkout.folder.entries("history").count == 2)
+                #expect(Set(["a", "b", "compare.json"]).isSubset(of: checkout.folder.entries("ab")))
+                #expect(checkout.folder.entries().contains("ab.xml"))
             }
         }
 
-        /// The statuses are of the calls of `run`, `compare` and `report`.
+        /// The statuses are of the calls of `run` and `trend`.
         @Test(
-            "a limited run is repeated once; a regression fails all branches but main; no comparison fails none",
+            "a limited run is repeated once; a worse build fails a change, a worse history fails main alone",
             arguments: [
-                ("change", false, [0], 0, ["run"]),
-                ("change", false, [98, 0], 0, ["run", "run"]),
-                ("change", false, [98, 98], 98, ["run", "run"]),
-                ("change", false, [98, 99], 99, ["run", "run"]),
-                ("main", false, [97], 97, ["run"]),
-                ("main", false, [99], 99, ["run"]),
-                ("change", true, [0, 0, 0], 0, ["run", "compare", "report"]),
-                ("change", true, [0, 99, 65], 99, ["run", "compare", "report"]),
-                ("change", true, [0, 65, 65], 0, ["run", "compare", "report"]),
-                ("main", true, [0, 99, 0], 0, ["run", "compare", "report"]),
+                ("change", false, [0, 0], 0, ["run", "run"]),
+                ("change", false, [98, 0, 0], 0, ["run", "run", "run"]),
+                ("change", false, [98, 98], 98, ["run", "run"]), ("change", false, [98, 99], 99, ["run", "run"]),
+                ("change", false, [0, 99], 99, ["run", "run"]), ("change", false, [0, 65], 0, ["run", "run"]),
+                ("change", true, [0, 0, 99], 0, ["run", "run", "trend"]),
+                ("change", true, [0, 99, 0], 99, ["run", "run", "trend"]),
+                ("main", false, [97], 97, ["run"]), ("main", false, [0], 0, ["run"]),
+                ("main", true, [99], 99, ["run"]), ("main", true, [0, 0], 0, ["run", "trend"]),
+                ("main", true, [0, 99], 99, ["run", "trend"]), ("main", true, [0, 65], 65, ["run", "trend"]),
             ]
         )
-        func statuses(branch: String, hasBase: Bool, given: [Int], status: Int32, commands: [String]) async throws {
+        func statuses(branch: String, hasHistory: Bool, given: [Int], status: Int32, commands: [String]) async throws {
             let script = "mkdir -p load; status=$(head -n 1 given); sed -i 1d given; exit \"$status\""
             let checkout = try await Checkout(script)
             try checkout.folder.write(given.map { "\($0)\n" }.joined(), to: "given")
-            let old = (1...11).map { "baseline/\($0)" }
-            if hasBase { _ = try await checkout.shell("mkdir -p \"$@\"", ["sh"] + old) }
+            if hasHistory { _ = try await checkout.shell("mkdir history", ["sh"]) }
             let ending = try await checkout.perform(
                 ".github/workflows/load.yml",
-                ["CLAMOR_GIT=\(checkout.folder.path("origin"))", "BRANCH=\(branch)", "RUN=12"]
+                ["CLAMOR_GIT=\(checkout.folder.path("origin"))", "BRANCH=\(branch)", "BASE=mqtt://127.0.0.1:1885"]
             )
             #expect(ending.status == status, "\(ending.errors)")
             #expect(checkout.calls == ["make"] + commands)
-            let kept = branch == "main" && status == 0 ? 3...12 : 1...11
-            if hasBase { #expect(Set(checkout.folder.entries("baseline")) == Set(kept.map(String.init))) }
         }
 
         @Test("without the repository of Clamor it says what to set")

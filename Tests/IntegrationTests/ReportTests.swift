@@ -38,7 +38,7 @@ extension Integration {
             ]
             #expect(!FileManager.default.fileExists(atPath: "\(runs[1].directory)/report.html"))
             let file = folder.path("trend.html")
-            let made = try await ClamorBinary.run(["report"] + runs.map(\.directory) + ["--html", file])
+            let made = try await ClamorBinary.run(["trend"] + runs.map(\.directory) + ["--html", file])
             #expect(made.status == 0, "\(made.errors)")
             #expect(try String(contentsOfFile: file, encoding: .utf8).contains("2 runs"))
             let refused = try await ClamorBinary.run(["report", runs[0].directory, "--html", "\(file)/page.html"])

@@ -50,14 +50,57 @@ extension Integration {
             for (number, name) in names.enumerated() {
                 #expect(ending.output.contains("run \(number + 1) of 4, \(name) · "))
             }
-            let held = "HELD  none of 1 judged figures regressed beyond its limit · 2 runs of base"
-            #expect(ending.output.contains(held))
+            let words = "NO DIFFERENCE  none of 1 judged figures regressed beyond its limit · 2 runs of base"
+            #expect(ending.output.contains(words))
             let again = try await ClamorBinary.run([
                 "compare", folder.path("out/a"), folder.path("out/b"), "--max-regression", limits, "--allow-different",
                 "verdict", "--json",
             ])
             #expect(again.status == 0)
             #expect(again.output == (try String(contentsOfFile: folder.path("out/compare.json"), encoding: .utf8)))
+        }
+
+        @Test("until it is decided: A B B A, and the series ends once one side is worse, 99")
+        func decided() async throws {
+            let folder = try ScratchFolder()
+            let scenario = Self.scenario.replacing(
+                "clients: 2, publish: {",
+                with: "clients: 2, subscribers: 1, publish: { topic: t,"
+            )
+            let (ending, _) = try await BrokerProgram.with("--delay 20ms") { broker in
+                try await Self.run(
+                    folder,
+                    "--against 127.0.0.1:\(broker.port) --until-decided --max 5m",
+                    "--max-regression",
+                    "delivery_duration p50 25%",
+                    scenario: scenario
+                )
+            }
+            #expect(ending.status == 99, "\(ending.output)\(ending.errors)")
+            #expect(ending.output.contains("\nWORSE  1 of 1 judged figures regressed beyond its limit"))
+            let pairs = folder.entries("out/a").count
+            // Three pairs that agree show a factor of many; more are made where the host was busy.
+            #expect((3...20).contains(pairs) && folder.entries("out/b").count == pairs)
+            let names = ["a/01", "b/01", "b/02", "a/02", "a/03", "b/03"]
+            let records = try names.map { try Self.record(folder, $0) }
+            #expect(records.map(\.startedAt) == records.map(\.startedAt).sorted())
+            #expect(ending.errorLines.last?.hasPrefix("clamor: regression: delivery_duration{") == true)
+        }
+
+        @Test("until it is decided: two sides without a difference end with two pairs, 0; limited runs are put aside")
+        func noDifference() async throws {
+            let folder = try ScratchFolder()
+            let ending = try await Self.run(
+                folder,
+                "--against embedded --until-decided --max 5m",
+                "--max-regression",
+                "publish_acked rate 90%"
+            )
+            #expect(ending.status == 0, "\(ending.output)\(ending.errors)")
+            #expect(ending.output.contains("\nNO DIFFERENCE  none of 1 judged figures"))
+            #expect(folder.entries("out/a") == ["01", "02"] && folder.entries("out/b") == ["01", "02"])
+            let states = try ["a/01", "b/01", "b/02", "a/02"].map { try Self.record(folder, $0).verdict?.state }
+            #expect(!states.contains(.generatorLimited))
         }
 
         @Test("a slower server is a regression, 99")

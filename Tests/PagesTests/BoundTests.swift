@@ -53,6 +53,6 @@ struct BoundTests {
         let page = try ComparePage(Comparison(base: [base], new: [new])).text()
         #expect(page.contains("≥ 6.00 s → ≥ 6.00 s"))
         #expect(page.contains(">≥ 6.00 s</td>"))
-        #expect(try TrendPage([base, new]).text().contains(">≥ 6.00 s</td>"))
+        #expect(try TrendPage(RunTrend([base, new])).text().contains(": ≥ 6.00 s"))
     }
 }

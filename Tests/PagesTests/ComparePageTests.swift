@@ -17,7 +17,7 @@ import Testing
         #expect(lead.hasPrefix("New is worse: ack QoS 1 p"))
         #expect(lead.contains("+30") || lead.contains("+29"))
         #expect(lead.contains("beyond the limit of +"))
-        #expect(page.contains("regression"))
+        #expect(page.contains("</span>worse</span></p>"))
     }
 
     @Test(

@@ -26,7 +26,7 @@ struct PageBrowserTests {
         return [
             Browser.Page(name: "comparison", html: try ComparePage(comparison).text()),
             Browser.Page(name: "capacity", html: try CapacityPage(search).text()),
-            Browser.Page(name: "trend", html: try TrendPage(ComparedSamples.days(TrendPageTests.steps)).text()),
+            Browser.Page(name: "trend", html: try TrendPageTests.page(ComparedSamples.days(TrendPageTests.steps))),
         ]
     }
 

@@ -1,4 +1,3 @@
-import Foundation
 import Measurement
 import Report
 import Testing
@@ -114,7 +113,7 @@ struct CalibrationTests {
         #expect(CalibrationCheck.count("lost", "delivery_lost", late, injected: 3).ok)
     }
 
-    // MARK: - Pace, cost, noise
+    // MARK: - Pace and cost
 
     private static func paced(offered: Double, sent: Double, lag milliseconds: Double) -> [Bool] {
         let record = Self.record([
@@ -139,30 +138,12 @@ struct CalibrationTests {
         #expect(CalibrationCheck.cpu(record, kernel: 10, name: "QoS 0").ok == ok)
     }
 
-    @Test("a host on which runs of the same differ by half compares nothing", arguments: [(0.02, true), (0.5, false)])
-    func noise(_ deviation: Double, _ ok: Bool) {
-        var synthetic = SyntheticRuns(seed: 3)
-        (synthetic.betweenRuns, synthetic.betweenBlocks) = (deviation, 0.01)
-        let check = CalibrationCheck.noise(RunSpread(synthetic.runs(8)))
-        #expect(check.ok == ok, "\(check)")
-        #expect(!CalibrationCheck.noise(nil).ok)
-    }
+    // MARK: - The whole
 
-    // MARK: - The file
-
-    private static func calibration(noise: Bool = true) -> Calibration {
+    private static func calibration() -> Calibration {
         let begun = Samples.begun(["clamor", "calibrate"])
         var calibration = Calibration(tool: begun.tool, host: begun.host, startedAt: begun.startedAt, quick: true)
         calibration.add([CalibrationCheck("a", "b", injected: 1, reported: 1)])
-        if noise {
-            let figure = NoiseFloor.Figure(
-                name: "publish_ack_duration",
-                labels: ["leg": "puback", "qos": "1"],
-                field: "p50",
-                deviation: 0.005
-            )
-            calibration.noise = Calibration.Noise(command: "pub", runs: 20, figures: [figure])
-        }
         return calibration
     }
 
@@ -173,67 +154,5 @@ struct CalibrationTests {
         calibration.add([CalibrationCheck("lost", "c", injected: 1, reported: 2)])
         calibration.add([CalibrationCheck("d", "e", injected: 1, reported: 1)])
         #expect(!calibration.ok && CalibrationText.headline(calibration) == "NOT OK  1 of 3 checks: lost")
-    }
-
-    @Test("its noise floor is what a single pair rests on, which is said by the file's name")
-    func floor() throws {
-        let folder = try TemporaryFolder()
-        let path = folder.path + "/calibration.json"
-        try Self.calibration().text.write(toFile: path, atomically: false, encoding: .utf8)
-        let floor = try NoiseFloor.read(path)
-        #expect(floor.source == path && floor.version == Self.calibration().tool.version && floor.runs == 20)
-        var synthetic = SyntheticRuns(seed: 9)
-        (synthetic.betweenRuns, synthetic.betweenBlocks) = (0.005, 0.005)
-        let comparison = Comparison(
-            base: synthetic.runs(1),
-            new: synthetic.runs(1, slower: 1.15),
-            limits: [try RegressionLimit("publish_ack_duration p50 5%")],
-            noise: floor,
-            remarks: ["remark"]
-        )
-        #expect(comparison.regressions.first?.basis == .noiseFloor)
-        #expect(comparison.notes.first == "remark")
-        #expect(
-            comparison.notes.contains(
-                "a side is a single run: intervals use the noise measured in \(path) and the blocks within the run; "
-                    + "for figures that it lacks, the noise is assumed"
-            )
-        )
-    }
-
-    @Test("one that came not as far as the noise, or is something else, is refused")
-    func refused() throws {
-        let folder = try TemporaryFolder()
-        let path = folder.path + "/calibration.json"
-        try Self.calibration(noise: false).text.write(toFile: path, atomically: false, encoding: .utf8)
-        #expect(throws: ResultError(path: path, reason: "holds no noise floor; run clamor calibrate to its end")) {
-            try NoiseFloor.read(path)
-        }
-        try "{}".write(toFile: path, atomically: false, encoding: .utf8)
-        #expect(
-            throws: ResultError(
-                path: path,
-                reason: "is no noise file of schema clamor.noise/1, nor one that clamor calibrate wrote"
-            )
-        ) { try NoiseFloor.read(path) }
-    }
-
-    @Test("another version is reported, like another host")
-    func version() throws {
-        let run = SyntheticRuns.one
-        var floor = NoiseFloor(host: run.record.host, runs: 5, figures: [])
-        #expect(Comparability.differences(floor, "c.json", run).isEmpty)
-        floor.version = "9.9.9"
-        let found = Comparability.differences(floor, "c.json", run)
-        #expect(found.map(\.kind) == [.version])
-        let own = run.record.tool.version
-        #expect(found.first?.text == "the version of clamor differs: 9.9.9 in c.json, \(own) in r")
-    }
-}
-
-extension SyntheticRuns {
-    fileprivate static var one: ComparedRun {
-        var synthetic = SyntheticRuns(seed: 1)
-        return synthetic.run("r")
     }
 }

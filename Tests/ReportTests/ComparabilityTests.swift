@@ -101,18 +101,6 @@ struct ComparabilityTests {
         #expect(Comparability.limited([Self.run { _ in }]) == nil)
     }
 
-    @Test("a noise file of another host is named")
-    func noiseHost() {
-        let run = Self.run { _ in }
-        var host = run.record.host
-        #expect(Comparability.differences(NoiseFloor(host: host, runs: 5, figures: []), "n.json", run).isEmpty)
-        host.cpuModel = "Other CPU"
-        host.cores = 64
-        let found = Comparability.differences(NoiseFloor(host: host, runs: 5, figures: []), "n.json", run)
-        #expect(found.map(\.kind) == [.cpu, .cores])
-        #expect(found.first?.text == "the CPU differs: Other CPU in n.json, Example CPU in b")
-    }
-
     @Test("time, targets, seed, and 2 for 2.0 are no difference, nor is what is not known")
     func incidental() {
         let other = Self.run {
@@ -174,7 +162,7 @@ struct ComparabilityTests {
             }
         }
         #expect(refusal(folder.path + "/no") == "D/no: is no directory of results")
-        #expect(refusal(folder.path) == "D: holds no run.json, nor does a directory in it")
+        #expect(refusal(folder.path) == "D: holds no run.json, nor does a directory in it, and no history")
         try folder.write(RunJSON.text(Samples.begun(["clamor", "pub"])), to: "run.json")
         #expect(refusal(folder.path) == "D: the run is not finished; clamor report shows how far it came")
         var other = Samples.pubsub

@@ -4,71 +4,167 @@ import Report
 import Testing
 
 @Suite struct RunTrendTests {
-    @Test(
-        "A change point needs three runs before and after, further apart than twice their spread",
-        arguments: [
-            ([10, 10.1, 9.9, 13, 13.1, 12.9], [3]),
-            ([10, 10.1, 9.9, 10, 10.2, 13, 13.1, 12.9, 13, 13], [5]),
-            ([13, 13.1, 12.9, 10, 10.1, 9.9], [3]),
-            ([5, 5, 5, 5, 5, 9, 9, 9, 9, 9, 5, 5, 5], [5, 10]),
-            // A level of fewer runs than are looked at is no level of its own.
-            ([5, 5, 5, 9, 9, 9, 5, 5, 5], []),
-            ([0, 0, 0, 7, 7, 7], [3]),
-            // Two runs, and a few more, are no trend.
-            ([1, 100], []), ([1, 1, 100, 100], []), ([1, 1, 100, 100, 100], []),
-            // One run that stands out.
-            ([10, 10.1, 9.9, 50, 10, 10.1, 9.9], []),
-            // A steady climb has no level to leave.
-            ([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12], []),
-            // Apart, but by less than the spread of either side.
-            ([10, 11, 12, 13, 14, 15], []),
-            ([4, 4, 4, 4, 4, 4, 4], []), ([], []),
-        ] as [([Double], [Int])]
-    )
-    func rule(_ values: [Double], _ runs: [Int]) {
-        #expect(LevelChange.all(in: values).map(\.run) == runs)
+    /// Runs a day apart, each with its plan, tags and state.
+    private static func run(
+        _ day: Int,
+        slower: Double = 1,
+        tags: [String] = [],
+        cpu: String = "A",
+        state: Verdict.State = .valid,
+        _ synthetic: inout SyntheticRuns
+    ) -> ComparedRun {
+        var record = synthetic.run("runs/\(day)", slower: slower).record
+        let date = (day - 1) % 28 + 1
+        record.startedAt = "2026-\(10 + (day - 1) / 28)-\(date < 10 ? "0" : "")\(date)T03:00:00Z"
+        record.plan["tags"] = .array(tags.map { .string($0) })
+        record.host.cpuModel = cpu
+        if state != .valid { record.verdict?.add(state, Verdict.Reason(code: "schedule-lag", text: "a loop was busy")) }
+        return ComparedRun(path: "runs/\(day)", record: record)
     }
 
-    @Test("A run without the figure is passed over, and counts for no side")
-    func gaps() {
-        let values: [Double?] = [10, nil, 10.1, 9.9, nil, 13, .nan, 13.1, 12.9]
-        let changes = LevelChange.all(in: values)
-        #expect(changes.map(\.run) == [5])
-        #expect(changes.map(\.before) == [10] && changes.map(\.after) == [13])
-        #expect(LevelChange.all(in: [10, nil, 10.1, nil, 13, 13.1, 12.9]).isEmpty)
+    private static func days(_ count: Int = 24, stepAt day: Int? = nil, _ factor: Double = 1.5) -> [ComparedRun] {
+        var synthetic = SyntheticRuns(seed: 11)
+        (synthetic.seconds, synthetic.rate) = (5, 500)
+        return (1...count).map { self.run($0, slower: $0 < day ?? .max ? 1 : factor, &synthetic) }
     }
 
-    @Test("Of 1,000 figures that only chance moves over ten runs, less than one in a hundred is marked")
-    func falseAlarms() {
-        var random = SyntheticRuns(seed: 7)
-        let marked = (0..<1000).count { _ in
-            !LevelChange.all(in: (0..<10).map { _ in 100 + random.normal() }).isEmpty
+    @Test("runs are in the order of their starts, and the followed figures begin with costs and counts")
+    func order() throws {
+        let trend = try RunTrend(Self.days(14).reversed())
+        #expect(trend.points.map(\.first.path) == (1...14).map { "runs/\($0)" })
+        #expect(
+            trend.rows.map(\.fullTitle) == [
+                "errors count", "publish_ack_duration{leg=puback,qos=1} p50",
+                "publish_ack_duration{leg=puback,qos=1} p99", "publish_acked{qos=1} rate",
+            ]
+        )
+        #expect(trend.state == "NO CHANGE" && trend.strata == 1 && !trend.hasFailed)
+    }
+
+    @Test("a change names the run, the factor and the direction, in text, Markdown, JUnit and JSON")
+    func answers() throws {
+        let trend = try RunTrend(Self.days(stepAt: 13))
+        #expect(trend.hasFailed && trend.state == "WORSE")
+        let worse = Set(trend.worse.map { $0.row.field.text })
+        #expect(worse == ["p50", "p99", "rate"])
+        #expect(trend.worse.allSatisfy { $0.change.level.place == 12 })
+        let text = TrendText(trend).text
+        #expect(text.hasPrefix("WORSE  "))
+        #expect(text.contains(" slower since 2026-10-13 03:00 UTC: ") || text.contains(" lower since 2026-10-13"))
+        #expect(TrendMarkdown.text(trend).hasPrefix("### ❌ clamor trend: worse\n"))
+        let junit = JUnitXML(trend).text
+        #expect(junit.contains("tests=\"4\" failures=\"3\""))
+        let json = try TrendFiles.json(trend)
+        for part in ["\"schema\" : \"clamor.trend/1\"", "\"ok\" : false", "\"is_worse\" : true", "\"place\" : 12"] {
+            #expect(json.contains(part), "\(part)")
         }
-        #expect(marked < 10)
     }
 
-    @Test("A level that moves by ten deviations is found nine times of ten")
-    func detection() {
-        var random = SyntheticRuns(seed: 8)
-        let found = (0..<200).count { _ in
-            let values = (0..<10).map { ($0 < 5 ? 100 : 110) + random.normal() }
-            return LevelChange.all(in: values).map(\.run) == [5]
+    @Test("a gate looks at changes from a tag or a date on", arguments: ["2026-10-14", "commit=v2", "v2"])
+    func since(_ since: String) throws {
+        var synthetic = SyntheticRuns(seed: 12)
+        (synthetic.seconds, synthetic.rate) = (5, 500)
+        let runs = (1...30).map {
+            Self.run($0, slower: $0 < 10 ? 1 : 1.5, tags: ["commit=v\($0 == 14 ? "2" : "0.\($0)")"], &synthetic)
         }
-        #expect(found >= 180)
+        #expect(try RunTrend(runs).hasFailed)
+        let trend = try RunTrend(runs, since: since)
+        #expect(!trend.hasFailed && !trend.changes.isEmpty && trend.state == "NO CHANGE")
+        let error = #expect(throws: ResultError.self) { try RunTrend(runs, since: "v3") }
+        #expect(error?.reason == "no run has that tag; give one of them, or a date")
+        let late = #expect(throws: ResultError.self) { try RunTrend(runs, since: "2062-01-01") }
+        #expect(late?.reason == "no run began then or later")
     }
 
-    @Test("Runs are in the order of their starts")
-    func order() {
-        var synthetic = SyntheticRuns(seed: 9)
-        let runs = ["b", "a", "c"].enumerated().map { place, path in
-            var record = synthetic.run(path).record
-            record.startedAt = "2026-11-0\(3 - place)T00:00:00Z"
-            return ComparedRun(path: path, record: record)
+    @Test("runs of one commit are one point, the mean of its valid runs")
+    func joined() throws {
+        var synthetic = SyntheticRuns(seed: 13)
+        (synthetic.seconds, synthetic.rate) = (5, 500)
+        let runs = (1...12).map {
+            Self.run($0, tags: ["commit=\(($0 - 1) / 3)"], state: $0 % 3 == 0 ? .generatorLimited : .valid, &synthetic)
         }
-        let trend = RunTrend(runs)
-        #expect(trend.runs.map(\.path) == ["c", "a", "b"])
-        #expect(trend.rows.map { "\($0.name) \($0.field.text)" }.contains("publish_ack_duration p50"))
-        #expect(trend.rows.allSatisfy { $0.values.count == 3 })
+        let trend = try RunTrend(runs)
+        #expect(trend.points.map(\.name) == ["0", "1", "2", "3"])
+        #expect(trend.points.map(\.runs.count) == [3, 3, 3, 3])
+        #expect(trend.runs == 12 && trend.leftOut == 4 && trend.isShort)
+        let rate = try #require(trend.rows.first { $0.field == .rate })
+        let own = runs.prefix(2).compactMap { $0.record.metrics.compactMap(\.counter?.rate).first }
+        #expect(abs((rate.values[0] ?? 0) - (own[0] + own[1]) / 2) < 1e-9)
+        #expect(trend.headline == "4 valid points: a change of one of 4 figures shows from 11 on")
+    }
+
+    @Test("a slower host is another kind of run, and no change of the server")
+    func strata() throws {
+        var synthetic = SyntheticRuns(seed: 14)
+        (synthetic.seconds, synthetic.rate) = (5, 500)
+        let runs = (1...40).map { day in
+            Self.run(day, slower: day < 20 ? 1 : 2, cpu: day < 20 ? "A" : "B", &synthetic)
+        }
+        let trend = try RunTrend(runs)
+        #expect(trend.strata == 2 && trend.changes.isEmpty)
+        #expect(trend.notes.contains { $0.hasPrefix("the CPU differs: A in runs/1, B in ") })
+        #expect(trend.title(trend.rows[0]).hasSuffix(", kind 1"))
+        let csv = TrendFiles.otava(trend).split(separator: "\n")
+        #expect(csv[0].hasPrefix("time,commit,errors count,"))
+        #expect(csv.count == 22)
+    }
+
+    @Test("a history holds what a trend needs, in small files that no later run replaces")
+    func history() throws {
+        let folder = try TemporaryFolder()
+        let runs = Self.days(stepAt: 13)
+        let history = "\(folder.path)/deep/history"
+        for run in runs + [runs[23]] { try HistoryFile.add(run.record, to: history) }
+        let names = try FileManager.default.contentsOfDirectory(atPath: history).sorted()
+        #expect(names.count == 25 && names[0].hasPrefix("20261001T030000Z-") && names[23].hasSuffix("-2.run.json"))
+        // 20 MB in a year of nights.
+        for name in names { #expect(try Data(contentsOf: URL(filePath: "\(history)/\(name)")).count < 54_000) }
+        let kept = try RunTrend(ComparedRun.readTrend([history]).runs)
+        #expect(kept.copies == 1 && kept.notes == ["1 run left out: there twice"])
+        let whole = try RunTrend(runs)
+        #expect(TrendFiles.otava(kept) == TrendFiles.otava(whole))
+        #expect(kept.changes.map(\.change.level) == whole.changes.map(\.change.level))
+        #expect(throws: ResultError.self) { try HistoryFile.add(runs[0].record, to: "/dev/null/history") }
+        try "{".write(toFile: "\(history)/damaged.run.json", atomically: false, encoding: .utf8)
+        let rest = try ComparedRun.readTrend([history])
+        #expect(rest.runs.count == 25 && rest.leftOut.count == 1)
+        #expect(rest.leftOut[0].hasPrefix("\(history)/damaged.run.json is left out: not JSON"))
+    }
+
+    @Test("a change that was mended fails no gate, and the level before it is what counts")
+    func undone() throws {
+        var synthetic = SyntheticRuns(seed: 15)
+        (synthetic.seconds, synthetic.rate) = (5, 500)
+        let runs = (1...45).map { Self.run($0, slower: (16...30).contains($0) ? 2 : 1, &synthetic) }
+        let trend = try RunTrend(runs)
+        let slower = try #require(trend.changes.first { $0.row.field == .percentile(50) && $0.change.isWorse })
+        #expect(slower.change.isUndone && slower.change.level.place == 15)
+        #expect(!trend.hasFailed && trend.state == "BETTER")
+        #expect(try RunTrend(Array(runs.prefix(30))).hasFailed)
+    }
+
+    @Test("a run that is not valid takes no figure from the others, however few values it has")
+    func aborted() throws {
+        var runs = Self.days(stepAt: 13)
+        var synthetic = SyntheticRuns(seed: 16)
+        (synthetic.seconds, synthetic.rate) = (5, 2)
+        runs[5] = Self.run(6, state: .aborted, &synthetic)
+        let trend = try RunTrend(runs)
+        #expect(trend.hasFailed && trend.leftOut == 1)
+        #expect(trend.rows.contains { $0.field == .percentile(99) })
+    }
+
+    @Test("titles of a file cannot write to the terminal")
+    func controls() throws {
+        var synthetic = SyntheticRuns(seed: 17)
+        (synthetic.seconds, synthetic.rate) = (5, 500)
+        let runs = (1...24).map { day in
+            Self.run(day, tags: ["build=\u{1B}[2J\(day)"], cpu: day < 20 ? "A" : "\u{1B}[2J", &synthetic)
+        }
+        let trend = try RunTrend(runs)
+        for text in [TrendText(trend).text, TrendMarkdown.text(trend), TrendFiles.otava(trend)] {
+            #expect(!text.contains("\u{1B}"))
+        }
     }
 
     @Test("searches for capacity and runs that did not end are left out, unless nothing else is there")

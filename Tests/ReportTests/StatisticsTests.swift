@@ -188,7 +188,7 @@ struct ResamplingTests {
         #expect(change.probability(above: 0) > 0.4)
     }
 
-    @Test("a single pair with the measured noise of the host holds the real change as often")
+    @Test("a single pair whose noise between runs is known holds the real change as often")
     func singlePair() {
         var synthetic = SyntheticRuns(seed: 5)
         let trials = 150
@@ -200,7 +200,7 @@ struct ResamplingTests {
                 base: base,
                 new: new,
                 scale: .ratio,
-                noise: Resampling.Noise(deviation: 0.05, degrees: 9),
+                noise: 0.05,
                 random: &synthetic.random
             )
             if abs(change.shift) <= change.margin(confidence: 0.95) { inside += 1 }
@@ -235,5 +235,49 @@ struct ResamplingTests {
         #expect(probability(0, 1) > 0.1)
         #expect(probability(100, 101) > 0.4)
         #expect(probability(0, 0) == 1)
+    }
+
+    // MARK: - Pairs
+
+    @Test("what a host does for a while is in both runs of a pair, and not in their difference")
+    func pairs() {
+        let pairs = [1.0, 2, 4, 3, 1.5].map { (base: $0, new: $0 * 1.1) }
+        let change = Resampling.change(pairs: pairs, scale: .ratio)
+        #expect(abs(change.shift - log(1.1)) < 1e-12 && change.error < 0.0005 && change.degrees == 4)
+        let counts = Resampling.change(pairs: [(2, 5), (0, 3), (1, 1)], scale: .difference)
+        // Twelve events in three pairs.
+        #expect(counts.shift == 2 && abs(counts.error - (4.0 / 3).squareRoot()) < 1e-12)
+        // Pairs that agree by chance are no proof.
+        let few = Resampling.change(pairs: [(3, 4), (5, 6)], scale: .difference)
+        #expect(few.shift - few.margin(confidence: 0.95) < 0)
+        #expect(Resampling.change(pairs: [(0, 0), (0, 0)], scale: .difference).error == 0)
+    }
+
+    @Test(
+        "of jobs that compare a build with itself at most 5 % are wrong over all looks, for one figure and for ten",
+        arguments: [(1, 400), (10, 100)]
+    )
+    func looks(_ figures: Int, _ jobs: Int) {
+        var random = SyntheticRuns(seed: 21)
+        let tail = (1 - Comparison.pairedConfidence(figures: figures)) / 2
+        let quantiles = (0..<Comparison.mostPairs).map {
+            StudentT(degrees: Double(max(1, $0))).quantile(upperTail: tail)
+        }
+        let wrong = (0..<jobs).count { _ in
+            var pairs = Array(repeating: [(base: Double, new: Double)](), count: figures)
+            for count in 1...Comparison.mostPairs {
+                for figure in pairs.indices { pairs[figure].append((exp(random.normal()), exp(random.normal()))) }
+                guard count > 1 else { continue }
+                let isWrong = pairs.contains { pairs in
+                    let change = Resampling.change(pairs: pairs, scale: .ratio)
+                    return abs(change.shift) > change.error * quantiles[count - 1]
+                }
+                if isWrong { return true }
+            }
+            return false
+        }
+        // Twice the deviation of such a count beyond 5 %.
+        let most = 0.05 * Double(jobs) + 2 * (0.0475 * Double(jobs)).squareRoot()
+        #expect(Double(wrong) <= most, "\(wrong) of \(jobs)")
     }
 }

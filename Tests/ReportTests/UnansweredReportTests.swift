@@ -153,7 +153,7 @@ struct UnansweredReportTests {
         let median = try #require(comparison.figures.first { $0.name == figure.name && $0.field == .percentile(50) })
         #expect(!median.baseText.contains("≥"))
         let row = try #require(RunTrend(runs).rows.first { $0.name == figure.name && $0.field == .percentile(99) })
-        #expect(row.text(run: 0) == "≥ 6.00 s")
+        #expect(row.text(point: 0) == "≥ 6.00 s")
     }
 
     @Test("the worst second of the summary is a lower bound where its p99 is one", arguments: [true, nil])

@@ -25,7 +25,7 @@ struct CompareOptionsTests {
     func sides() throws {
         let pair = try Self.options("/ /tmp")
         #expect(pair.base == ["/"] && pair.new == ["/tmp"])
-        #expect(pair.limits == nil && pair.allowed.isEmpty && pair.noise == nil && !pair.strict)
+        #expect(pair.limits == nil && pair.allowed.isEmpty && !pair.strict)
         let several = try Self.options("--base / /tmp --new /usr /etc /var")
         #expect(several.base == ["/", "/tmp"] && several.new == ["/usr", "/etc", "/var"])
     }
@@ -33,7 +33,7 @@ struct CompareOptionsTests {
     @Test("limits, what may differ, and where the answer goes")
     func rest() throws {
         let options = try Self.options(
-            "/ /tmp --noise n.json --allow-different plan,cpu --junit a.xml --summary-md b.md --json --all --strict",
+            "/ /tmp --allow-different plan,cpu --junit a.xml --summary-md b.md --json --all --strict",
             "--max-regression",
             "publish_ack_duration{qos=1} p99 10%",
             "--max-regression",
@@ -42,7 +42,6 @@ struct CompareOptionsTests {
         #expect(options.limits?.map(\.share) == [0.1, 0.025])
         #expect(options.limits?.first?.labels == ["qos": "1"])
         #expect(options.allowed == [.plan, .cpu])
-        #expect(options.noise == "n.json")
         #expect(options.files.junit == "a.xml" && options.files.markdown == "b.md")
         #expect(options.json && options.showsAll && options.strict)
     }
@@ -77,7 +76,7 @@ struct CompareOptionsTests {
         ),
         (
             ["/", "/", "--allow-different", "time"],
-            ["--allow-different: 'time' is none of plan, cpu, cores, server, verdict, version"]
+            ["--allow-different: 'time' is none of plan, cpu, cores, server, verdict"]
         ),
         (
             ["/", "/", "--max-regression", "bytes_sent rate 5%"],

@@ -54,8 +54,9 @@ struct InitTests {
         let draft = try self.draft("init --ci")
         let script = try #require(draft.files.last).text.replacing("\\\n", with: " ")
         let command = try #require(script.split(separator: "\n").first { $0.contains(" clamor run ") })
-        #expect(command.contains("${SCENARIO:-fleet.yaml}") && draft.text.contains("SCENARIO: fleet.yaml"))
-        let plain = command.replacing("${TARGET:-", with: "").replacing("}", with: "").replacing("\"", with: "")
+        #expect(script.contains("${SCENARIO:=fleet.yaml}") && draft.text.contains("SCENARIO: fleet.yaml"))
+        let plain = command.replacing("$TARGET", with: "mqtt://127.0.0.1:1884")
+            .replacing("\"$@\"", with: "").replacing("\"", with: "")
         let flags = plain.split(separator: " ").drop { $0 != "--strict" }
         let scenario = try ScenarioFile(ReadyScenario.all[0].text).scenario(flags.joined(separator: " "))
         #expect(scenario.common.strict && scenario.common.results.files.junit == "load.xml")

@@ -398,21 +398,18 @@ struct InvocationTests {
     @Test("report takes a directory")
     func report() throws {
         guard case .report(let options) = Invocation.parse(["report", "/", "--json"]) else { throw CancellationError() }
-        #expect(options.directories == ["/"])
+        #expect(options.directory == "/")
         #expect(options.json)
     }
 
-    @Test("report takes several directories for a page of their trend, and only for one")
+    @Test("trend takes directories, a gate and where it begins")
     func trend() throws {
-        guard case .report(let options) = Invocation.parse(["report", "/", "/tmp", "--html", "trend.html"]) else {
-            throw CancellationError()
-        }
-        #expect(options.directories == ["/", "/tmp"])
-        #expect(options.files.html == "trend.html")
-        for (words, remedy) in [
-            (["/", "/tmp"], "--html"), (["/", "/tmp", "--html", "t", "--json"], "--json"), ([], "DIR"),
-        ] {
-            guard case .refused(let lines) = Invocation.parse(["report"] + words) else { throw CancellationError() }
+        let words = ["trend", "/", "/tmp", "--gate", "--since", "v2", "--html", "t.html", "--otava", "t.csv"]
+        guard case .trend(let options) = Invocation.parse(words) else { throw CancellationError() }
+        #expect(options.directories == ["/", "/tmp"] && options.isGate && options.since == "v2")
+        #expect(options.files.html == "t.html" && options.otava == "t.csv")
+        for (words, remedy) in [([], "DIR"), (["/absent"], "/absent"), (["/", "--quiet", "--json"], "--json")] {
+            guard case .refused(let lines) = Invocation.parse(["trend"] + words) else { throw CancellationError() }
             #expect(lines.contains { $0.contains(remedy) }, "\(lines)")
         }
     }

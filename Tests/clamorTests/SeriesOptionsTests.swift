@@ -59,12 +59,12 @@ struct SeriesOptionsTests {
     @Test("--against another server, which has the scheme of the file's where it has none")
     func server() throws {
         let file = try ScenarioFile(Self.text)
-        let options = try Self.series(file, "--against localhost:1999 --allow-different plan,cpu --noise n.json")
+        let options = try Self.series(file, "--against localhost:1999 --allow-different plan,cpu")
         #expect(options.runs == 5 && options.sides.map(\.name) == ["a", "b"])
         #expect(Self.targets(options) == [["127.0.0.1:1884"], ["localhost:1999"]])
         #expect(options.sides[1].arguments == ["run", file.path, "--target", "localhost:1999"])
         #expect(options.folder(of: options.sides[1]) == "b")
-        #expect(options.comparison.allowed == [.plan, .cpu] && options.comparison.noise == "n.json")
+        #expect(options.comparison.allowed == [.plan, .cpu])
         #expect(Self.targets(try Self.series(file, "--against embedded --repeat 1"))[1] == ["embedded"])
         #expect(Self.targets(try Self.series(file, "--against mqtt://[::1]:2000"))[1] == ["::1:2000"])
     }
@@ -126,7 +126,6 @@ struct SeriesOptionsTests {
         ("--against X=1", "--against: FILE has no ${X}; it has ${RATE}"),
         ("--set X=1 --against RATE=1", "--set: FILE has no ${X}; it has ${RATE}"),
         ("--target h", "--target: is no server; write it like host:1884, mqtt://host:1884 or embedded"),
-        ("--noise n.json", "--noise: is of a comparison; add --against, or give it to clamor compare"),
         (
             "--against localhost:1999 --watch-pid mosquitto",
             "--watch-pid: would measure the same process for both sides of --against; compare two runs with clamor compare"

@@ -22,7 +22,7 @@ struct UsageTests {
         Refusal(
             "frobnicate",
             "clamor: there is no command 'frobnicate'; the commands are conn, pub, sub, pubsub, xmpp, run, coordinate, "
-                + "watch, decode, doctor, broker, proxy, report, compare, merge, capacity, plan, calibrate, init"
+                + "watch, decode, doctor, broker, proxy, report, compare, trend, merge, capacity, plan, calibrate, init"
         ),
         Refusal("pub -h", "clamor pub: -h is the host and needs a value; for help: clamor pub --help"),
         Refusal("pub -h -c 5", "clamor pub: -h is the host and needs a value; for help: clamor pub --help"),

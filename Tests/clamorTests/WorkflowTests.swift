@@ -18,12 +18,12 @@ struct WorkflowTests {
             let (text, script) = (files[0].text, files[1].text)
             #expect(files.map(\.path) == [path, "load.sh"])
             // GitLab hands the variables of its settings on by itself.
-            let given = path.hasPrefix(".github") ? ["CLAMOR_GIT", "CLAMOR_REF", "TARGET"] : []
-            for name in given + ["SCENARIO", "BRANCH", "RUN"] {
+            let given = path.hasPrefix(".github") ? ["CLAMOR_GIT", "CLAMOR_REF", "TARGET", "BASE"] : []
+            for name in given + ["SCENARIO", "BRANCH", "COMMIT"] {
                 #expect(text.contains("\(name): "), "\(name) in \(path)")
                 #expect(script.contains("${\(name):") || script.contains("${\(name)-"), "\(name)")
             }
-            for name in ["load", "*.xml", "*.html", "baseline", "clamor/.build"] { #expect(text.contains(name)) }
+            for name in ["load", "*.xml", "*.html", "history", "clamor/.build"] { #expect(text.contains(name)) }
         }
     }
 

@@ -44,7 +44,7 @@ package struct MetricDefinition: Sendable {
         case latency
         /// 5 % of the rate.
         case rate
-        /// 5 % of the mean.
+        /// 5 % of the mean, as of a cost.
         case mean
         /// Any increase.
         case count
@@ -474,7 +474,7 @@ extension MetricDefinition {
     package static let serverRetransmits = counter("server_tcp_retransmits", "process").role(.server)
         .help("Segments that TCP sent again on the host, or in the network namespace, of a watched process.")
     package static let serverCPUPerMessage = gauge("server_cpu_per_message").unit("seconds").role(.server).down
-        .help("CPU time of the watched server per message, in and out.")
+        .limit(.mean).help("CPU time of the watched server per message, in and out.")
     package static let serverMemoryPerConnection = gauge("server_memory_per_connection").unit("bytes").role(.server)
         .down.help("Growth of the watched server's memory per connected client.")
     package static let serverMetric = gauge("server_metric", "series of page").role(.server)

@@ -32,7 +32,7 @@ extension ComparePage {
     }
 
     func table(_ caption: String, _ figures: [ComparedFigure], hasLimit: Bool) -> String {
-        let columns = ["figure", "base", "new", "change", "95 % interval", "limit", "finding"]
+        let columns = ["figure", "base", "new", "change", self.comparison.intervalTitle, "limit", "finding"]
         var table = PageTable(caption, columns)
         for figure in figures {
             let limit = figure.limitText.map { PageTable.Cell.text($0, key: figure.gate?.limit) }

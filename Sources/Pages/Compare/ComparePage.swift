@@ -18,7 +18,7 @@ package struct ComparePage {
         page.sections = [self.judgedFigures, self.percentiles, self.others, self.runTable].compactMap(\.self)
         page.footer = [
             "Made by clamor from the result directories of both sides. A change goes from the mean over the runs of base to"
-                + " that of new; from 50 % on it is a factor. Its interval covers \(Words.percent(Comparison.confidence))."
+                + " that of new; from 50 % on it is a factor. Its interval covers \(Words.percent(self.comparison.confidence))."
                 + " A figure is a regression when its whole interval lies beyond the limit, and chance alone would rarely"
                 + " do that."
         ]
@@ -79,7 +79,7 @@ package struct ComparePage {
 
     private var badges: [PageBadge] {
         let isFailed = self.comparison.hasFailed
-        let isOpen = self.comparison.judged.isEmpty || self.comparison.isIndicative
+        let isOpen = self.comparison.judged.isEmpty || self.comparison.isIndicative || self.comparison.isUndecided
         let tone: PageTone = isFailed ? .bad : isOpen ? .warn : .good
         let judged = self.comparison.judged.count
         let broken = self.comparison.regressions.count
@@ -106,7 +106,10 @@ package struct ComparePage {
                     tone: self.tone(figure)
                 ),
             ]
-            if figure.interval != nil { tile.worst = "95 %: \(figure.intervalText.replacing(" ×", with: "\u{A0}×"))" }
+            let interval = self.comparison.intervalTitle.replacing(" interval", with: "")
+            if figure.interval != nil {
+                tile.worst = "\(interval): \(figure.intervalText.replacing(" ×", with: "\u{A0}×"))"
+            }
             tile.tone = figure.gate?.isBroken == true ? .bad : figure.finding == .worse ? .warn : .plain
             return tile
         }
@@ -152,8 +155,10 @@ package struct ComparePage {
             return lead("New is better: \(Self.change(good))\(more), and nothing judged is worse.", .good)
         case (nil, let bad?): return lead("New is worse within the limits: \(Self.change(bad)).", .warn)
         case (nil, nil):
-            let words = "No difference between base and new was found\(self.resolution)."
-            return lead(words, self.isConclusive ? .good : .plain)
+            let isOpen = self.comparison.isUndecided
+            let words =
+                isOpen ? "Undecided: the runs show no difference" : "No difference between base and new was found"
+            return lead("\(words)\(self.resolution).", isOpen ? .plain : .good)
         }
     }
 
@@ -178,14 +183,6 @@ package struct ComparePage {
             "; the noise could hide up to \(Words.percent(width)) of \(SeriesName.short(figure.name, figure.labels, figure.field))"
     }
 
-    /// Whether no regression beyond a limit could be hidden in an interval.
-    private var isConclusive: Bool {
-        self.comparison.judged.allSatisfy { figure in
-            guard let interval = figure.interval, let limit = figure.gate?.limit else { return true }
-            return (figure.direction == .up ? -interval.lowerBound : interval.upperBound) <= max(limit, 1e-9)
-        }
-    }
-
     /// Every run a dot, and the interval of the difference.
     private var judgedFigures: PageSection? {
         let judged = self.ordered
@@ -197,8 +194,8 @@ package struct ComparePage {
             let note =
                 left == 0 ? "" : " \(left) without a relative change \(left == 1 ? "is" : "are") in the table alone."
             html += PageFigure.html(
-                caption: "Each dot is a run, as its difference to the mean of base. The bar below is the 95 % interval"
-                    + " of the change of new.\(note)"
+                caption: "Each dot is a run, as its difference to the mean of base. The bar below is the"
+                    + " \(self.comparison.intervalTitle) of the change of new.\(note)"
             ) { width in
                 var chart = DotRows(
                     "difference to base",
@@ -237,7 +234,7 @@ package struct ComparePage {
                 high: interval.upperBound,
                 middle: change,
                 verdict: verdict,
-                text: "\(figure.words): \(figure.changeText), 95 % interval \(figure.intervalText)"
+                text: "\(figure.words): \(figure.changeText), \(self.comparison.intervalTitle) \(figure.intervalText)"
             )
         }
         return DotRows.Row(

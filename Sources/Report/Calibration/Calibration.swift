@@ -4,7 +4,6 @@ package import Measurement
 /// `clamor.calibration/1`.
 package struct Calibration: Codable, Hashable, Sendable {
     package static let currentSchema = "clamor.calibration/1"
-    /// The default path, written by `calibrate` and read by `compare`.
     package static let defaultPath = "results/calibration.json"
 
     /// The generator's cost per message, in closed loop.
@@ -23,19 +22,6 @@ package struct Calibration: Codable, Hashable, Sendable {
             case qos
             case cpuSecondsPerMessage = "cpu_seconds_per_message"
             case messagesPerSecond = "messages_per_second"
-        }
-    }
-
-    /// The differences between runs of the same build.
-    package struct Noise: Codable, Hashable, Sendable {
-        package var command: String
-        package var runs: Int
-        package var figures: [NoiseFloor.Figure]
-
-        package init(command: String, runs: Int, figures: [NoiseFloor.Figure]) {
-            self.command = command
-            self.runs = runs
-            self.figures = figures
         }
     }
 
@@ -70,7 +56,6 @@ package struct Calibration: Codable, Hashable, Sendable {
     package var ok = true
     package private(set) var checks: [CalibrationCheck] = []
     package var costs: [Cost] = []
-    package var noise: Noise?
     package var limits: [Limit] = []
 
     package init(tool: ToolRecord, host: HostFacts, startedAt: String, quick: Bool) {
@@ -83,7 +68,7 @@ package struct Calibration: Codable, Hashable, Sendable {
     private enum CodingKeys: String, CodingKey {
         case schema, tool, host
         case startedAt = "started_at"
-        case quick, ok, checks, costs, noise, limits
+        case quick, ok, checks, costs, limits
     }
 
     package mutating func add(_ checks: [CalibrationCheck]) {
@@ -92,12 +77,4 @@ package struct Calibration: Codable, Hashable, Sendable {
     }
 
     package var text: String { (try? PrettyJSON.text(self, path: "text")) ?? "\n" }
-
-    /// The noise floor that it holds; nothing where it came not so far.
-    package var floor: NoiseFloor? {
-        guard let noise = self.noise else { return nil }
-        var floor = NoiseFloor(host: self.host, runs: noise.runs, figures: noise.figures)
-        floor.version = self.tool.version
-        return floor
-    }
 }

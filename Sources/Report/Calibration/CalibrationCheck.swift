@@ -197,21 +197,6 @@ package struct CalibrationCheck: Codable, Hashable, Sendable {
             tolerance: max(0.2, kernel * 0.1)
         )
     }
-
-    /// The medians and rates that `compare` judges: beyond a quarter nothing can be compared on this host.
-    package static func noise(_ spread: RunSpread?) -> CalibrationCheck {
-        let figures = spread?.figures.filter { $0.isUsual && [.percentile(50), .rate].contains($0.field) } ?? []
-        let worst = figures.max { $0.deviation < $1.deviation }
-        return CalibrationCheck(
-            "noise floor",
-            "the largest deviation of a median or rate between runs of the same"
-                + (worst.map { ", that of \($0.fullTitle)" } ?? ""),
-            unit: "ratio",
-            injected: 0,
-            reported: worst?.deviation,
-            tolerance: 0.25
-        )
-    }
 }
 
 extension RunRecord {

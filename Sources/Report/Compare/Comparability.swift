@@ -1,3 +1,4 @@
+import DataEncodings
 package import Measurement
 
 /// Whether runs may be held against each other: the same plan on the same kind of host.
@@ -10,8 +11,6 @@ package enum Comparability {
         /// The product, not its version.
         case server
         case verdict
-        /// The version of what measured the noise, against that of the runs.
-        case version
     }
 
     package struct Difference: Hashable, Sendable {
@@ -43,7 +42,7 @@ package enum Comparability {
         return found
     }
 
-    /// A side whose only run measured the generator: no noise floor compensates for that.
+    /// A side whose only run measured the generator: no assumed noise compensates for that.
     package static func limited(_ side: [ComparedRun]) -> Difference? {
         guard side.count == 1, side[0].record.verdict?.state == .generatorLimited else { return nil }
         return Difference(
@@ -51,24 +50,6 @@ package enum Comparability {
             text:
                 "\(side[0].path) was limited by the generator, so it shows little of the server; repeat it"
         )
-    }
-
-    /// Where the host of a noise file differs from that of the runs, or the program that made it.
-    package static func differences(_ noise: NoiseFloor, _ path: String, _ run: ComparedRun) -> [Difference] {
-        var found: [Difference] = []
-        func add(_ kind: Kind, _ name: String, _ fact: (HostFacts) -> String?) {
-            guard let one = fact(noise.host), let two = fact(run.record.host), one != two else { return }
-            found.append(
-                Difference(kind: kind, text: "the \(name) differs: \(one) in \(path), \(two) in \(run.path)")
-            )
-        }
-        add(.cpu, "CPU") { $0.cpuModel }
-        add(.cores, "number of cores") { $0.cores.map(String.init) }
-        if let version = noise.version, version != run.record.tool.version {
-            let text = "the version of clamor differs: \(version) in \(path), \(run.record.tool.version) in \(run.path)"
-            found.append(Difference(kind: .version, text: text))
-        }
-        return found
     }
 
     private static func difference(
@@ -79,7 +60,7 @@ package enum Comparability {
     ) -> String? {
         // An unknown fact does not count as a difference.
         guard let one = fact(first.record), let two = fact(other.record), one != two else { return nil }
-        return "the \(name) differs: \(one) in \(first.path), \(two) in \(other.path)"
+        return OneLine.of("the \(name) differs: \(one) in \(first.path), \(two) in \(other.path)")
     }
 
     /// The servers of the first group that has different products in the two runs.
@@ -88,7 +69,9 @@ package enum Comparability {
             let same = other.record.servers?.first { $0.group == server.group }
             guard let same, same.product != server.product else { continue }
             let group = server.group.map { " of \($0)" } ?? ""
-            return "the server\(group) differs: \(server.product) in \(first.path), \(same.product) in \(other.path)"
+            return OneLine.of(
+                "the server\(group) differs: \(server.product) in \(first.path), \(same.product) in \(other.path)"
+            )
         }
         return nil
     }
@@ -139,9 +122,12 @@ struct PlanIdentity {
         case .object(let members):
             for (key, member) in members where !self.without.contains(key) {
                 // Earlier versions recorded a digest of a secret, others that it was given.
-                let old = key.replacing(/^(passwords?|psk|path_query|will_message|token_file|headers_[0-9]+)_sha256$/) {
-                    $0.1 == "passwords" ? "password" : $0.1
-                }
+                let old =
+                    !key.hasSuffix("_sha256")
+                    ? key
+                    : key.replacing(
+                        /^(passwords?|psk|path_query|will_message|token_file|headers_[0-9]+)_sha256$/
+                    ) { $0.1 == "passwords" ? "password" : $0.1 }
                 self.add(old == key ? member : .bool(true), path.isEmpty ? old : "\(path).\(old)")
             }
         case .array(let members):
@@ -180,8 +166,8 @@ package enum RunTitle {
     package static func words(_ record: RunRecord) -> [String] {
         self.keys.flatMap { key in
             switch record.plan[key] {
-            case .string(let text)?: [text]
-            case .array(let tags)?: tags.compactMap { if case .string(let tag) = $0 { tag } else { nil } }
+            case .string(let text)?: [OneLine.of(text)]
+            case .array(let tags)?: tags.compactMap { if case .string(let tag) = $0 { OneLine.of(tag) } else { nil } }
             default: [String]()
             }
         }

@@ -17,11 +17,7 @@ package struct ComparedFigure: SeriesFigure, Hashable {
     /// The basis of the interval.
     package enum Basis: String, Codable, Sendable {
         case runs
-        /// The same, with the measured noise of the host as further runs.
-        case runsAndNoise = "runs-and-noise"
-        /// A side is a single run: its blocks and the measured noise of the host.
-        case noiseFloor = "noise-floor"
-        /// The same with a noise that is assumed.
+        /// A side is a single run: its blocks, and a noise between runs that is assumed.
         case assumedNoise = "assumed-noise"
     }
 
@@ -32,14 +28,22 @@ package struct ComparedFigure: SeriesFigure, Hashable {
         /// The chance of such a figure if the build were the same.
         package var probability: Double
         /// The same after Holm's correction over all that is judged.
-        package var adjusted: Double
+        ///
+        /// `nil`: the interval covers all that is judged already.
+        package var adjusted: Double?
         /// The interval lies beyond the limit.
         package var isBeyond: Bool
-        /// The interval has the limit in it: a regression is neither shown nor excluded.
-        package var isUndecided = false
+        /// The whole interval is inside the limit, to the better as to the worse.
+        package var isInside = false
+        /// The whole interval is on the better side.
+        package var isBetter = false
+        /// How many runs of each side would decide it, if they differed as these do.
+        package var runs: Int?
 
         /// Regressed beyond the limit, and significantly.
-        package var isBroken: Bool { self.isBeyond && self.adjusted < Comparison.falseAlarms }
+        package var isBroken: Bool { self.isBeyond && self.adjusted ?? 0 < Comparison.falseAlarms }
+        /// A regression beyond the limit is neither shown nor excluded.
+        package var isUndecided: Bool { !self.isBroken && !self.isInside && !self.isBetter }
     }
 
     package var name: String
@@ -83,12 +87,13 @@ package struct ComparedFigure: SeriesFigure, Hashable {
 
     /// `hasFailed`: of the comparison; without it a broken gate is not a regression yet.
     package func findingText(hasFailed: Bool) -> String {
-        if let gate = self.gate, gate.isBroken { return hasFailed ? "REGRESSION" : "beyond limit" }
-        return switch self.finding {
-        case .same where self.gate?.isUndecided == true: "undecided"
-        case .same: self.base == self.new ? "no difference" : "within noise"
-        default: self.finding.rawValue
+        guard let gate = self.gate, self.finding != .missing else {
+            return self.finding == .same
+                ? (self.base == self.new ? "no difference" : "within noise") : self.finding.rawValue
         }
+        if gate.isBroken { return hasFailed ? "WORSE" : "beyond limit" }
+        guard gate.isUndecided else { return gate.isInside ? "no difference" : "better" }
+        return gate.runs.map { "undecided, \($0) runs a side" } ?? "undecided"
     }
 
     /// From here on a change is easier to read as a factor.

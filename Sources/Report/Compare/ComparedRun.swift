@@ -16,7 +16,7 @@ package struct ComparedRun: Sendable {
 
     /// Reads the runs of one side.
     ///
-    /// - Parameter paths: result directories, or directories that hold several of them.
+    /// - Parameter paths: result directories, or directories that hold several of them, or histories.
     /// - Returns: at least one run.
     /// - Throws: where one is missing, unreadable, or not a finished run.
     package static func read(_ paths: [String]) throws(ResultError) -> [ComparedRun] {
@@ -29,22 +29,30 @@ package struct ComparedRun: Sendable {
 
     /// Reads the runs of a trend, without the directories that can have none.
     ///
-    /// - Parameter paths: result directories, or directories that hold several of them.
+    /// - Parameter paths: result directories, or directories that hold several of them, or histories.
     /// - Returns: at least one run, and a line about each directory that was left out.
     /// - Throws: where one is missing or unreadable, or none has a run.
     package static func readTrend(_ paths: [String]) throws(ResultError) -> (runs: [ComparedRun], leftOut: [String]) {
-        var (whole, leftOut): ([String], [String]) = ([], [])
+        var (runs, leftOut): ([ComparedRun], [String]) = ([], [])
         for path in paths {
             if let reason = self.reasonAgainst(path) {
                 leftOut.append("\(path) is left out: \(reason)")
-            } else {
-                whole.append(path)
+                continue
+            }
+            for place in try self.directories(path) {
+                do throws(ResultError) {
+                    runs.append(try self.read(directory: place))
+                } catch {
+                    // One damaged file does not take the others of a history with it.
+                    guard place.hasSuffix(HistoryFile.suffix) else { throw error }
+                    leftOut.append("\(place) is left out: \(error.reason)")
+                }
             }
         }
-        guard !whole.isEmpty else {
+        guard !runs.isEmpty else {
             throw ResultError(path: paths[0], reason: "has no finished run, nor has another of the directories")
         }
-        return (try self.read(whole), leftOut)
+        return (runs, leftOut)
     }
 
     /// The reason why a directory of results has no run for a trend, if that is known.
@@ -61,7 +69,8 @@ package struct ComparedRun: Sendable {
     }
 
     private static func read(directory: String) throws(ResultError) -> ComparedRun {
-        let record = try RunJSON.read(directory: directory)
+        let isKept = directory.hasSuffix(HistoryFile.suffix)
+        let record = try isKept ? RunJSON.read(file: directory) : RunJSON.read(directory: directory)
         guard record.verdict != nil else {
             throw ResultError(path: directory, reason: "the run is not finished; clamor report shows how far it came")
         }
@@ -85,10 +94,10 @@ package struct ComparedRun: Sendable {
         }
         // Interrupted runs are in the same folder as finished ones.
         let runs = names.sorted().filter { !self.isUnfinished($0) }.map { "\(path)/\($0)" }.filter {
-            FileManager.default.fileExists(atPath: $0 + "/run.json")
+            $0.hasSuffix(HistoryFile.suffix) || FileManager.default.fileExists(atPath: $0 + "/run.json")
         }
         guard !runs.isEmpty else {
-            throw ResultError(path: path, reason: "holds no run.json, nor does a directory in it")
+            throw ResultError(path: path, reason: "holds no run.json, nor does a directory in it, and no history")
         }
         return runs
     }

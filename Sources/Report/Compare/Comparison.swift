@@ -3,7 +3,7 @@ import Measurement
 /// Two sides of runs held against each other, figure by figure.
 package struct Comparison: Sendable {
     /// The confidence of the intervals, two-sided, each by itself.
-    package static let confidence = 0.95
+    package private(set) var confidence = 0.95
     /// How often a comparison of the same build may find a regression, over all that it judges.
     package static let falseAlarms = 0.02
 
@@ -16,34 +16,44 @@ package struct Comparison: Sendable {
     let sides: Sides
     /// Runs that are another one of their side once more.
     let copies: Int
-
-    let noise: NoiseFloor?
-    /// Notes for the reader, in addition to the figures.
-    let remarks: [String]
     /// A regression counts in an indicative comparison too.
     let isStrict: Bool
+    /// Whether the runs of the sides were taken in turn, and are judged after each pair.
+    let isPaired: Bool
+
+    /// The most pairs of a comparison that is judged after each of them.
+    package static let mostPairs = 60
+    /// The chance that such a comparison of a build with itself calls some figure better or worse.
+    static let pairedFalseAlarms = 0.05
+    /// Looks at each of the pairs are wrong as often as so many looks that have nothing in common: by simulation 12 for
+    /// one figure, 16 for ten.
+    private static let looks = 18.0
 
     /// Compares two sides of at least one run each.
     ///
-    /// `limits`: what is judged; `nil` for the usual. `noise`: of this host; asked where a side has one run, and a help
-    /// where it has few. `remarks` are printed with the notes. `isStrict`: a regression between two single runs fails.
+    /// `limits`: what is judged; `nil` for the usual. `isStrict`: a regression between two single runs fails.
+    /// `isPaired`: run N of one side was taken next to run N of the other, and this is one of several looks at them.
     package init(
         base: [ComparedRun],
         new: [ComparedRun],
         limits: [RegressionLimit]? = nil,
-        noise: NoiseFloor? = nil,
-        remarks: [String] = [],
-        isStrict: Bool = false
+        isStrict: Bool = false,
+        isPaired: Bool = false
     ) {
         self.base = Self.distinct(base)
         self.new = Self.distinct(new)
+        self.isPaired = isPaired && self.base.count == self.new.count && self.base.count > 1
         self.copies = base.count + new.count - self.base.count - self.new.count
-        self.noise = noise
-        self.remarks = remarks
         self.isStrict = isStrict
         let sides = Sides(self.base, self.new)
         self.sides = sides
         let limits = limits.map { Gates(limits: $0, isGiven: true) } ?? Gates(limits: Self.usual(sides), isGiven: false)
+        if self.isPaired {
+            let judged = sides.all.reduce(0) { count, series in
+                count + limits.limits.count { $0.chooses(series.name, series.labels) }
+            }
+            self.confidence = Self.pairedConfidence(figures: judged)
+        }
         for series in sides.all { self.figures += self.figures(series, sides, limits) }
         self.correct()
         self.figures.sort { ($0.name, $0.labels, $0.field.order) < ($1.name, $1.labels, $1.field.order) }
@@ -52,6 +62,11 @@ package struct Comparison: Sendable {
                 self.problem(limit, limit.field ?? sides.plainField(of: limit)).map { "'\(limit.expression)': \($0)" }
             }
         }
+    }
+
+    /// The confidence of each interval after each of up to ``mostPairs`` pairs.
+    package static func pairedConfidence(figures: Int) -> Double {
+        1 - self.pairedFalseAlarms / (self.looks * Double(max(1, figures)))
     }
 
     /// Drops copies of a run, which do not show how runs differ.
@@ -66,7 +81,7 @@ package struct Comparison: Sendable {
     package var judged: [ComparedFigure] { self.figures.filter { $0.gate != nil } }
 
     /// One run a side, with an assumed noise: a difference may be that of any two runs.
-    package var isIndicative: Bool { self.base.count == 1 && self.new.count == 1 && self.noise == nil }
+    package var isIndicative: Bool { self.base.count == 1 && self.new.count == 1 }
 
     /// A judged figure regressed, and the runs can show it.
     package var hasFailed: Bool { !self.regressions.isEmpty && (self.isStrict || !self.isIndicative) }
@@ -78,7 +93,7 @@ package struct Comparison: Sendable {
             let chosen = limits.filter { limit in
                 !limit.isOf(.errors) && sides.all.contains { limit.chooses($0.name, $0.labels) }
             }
-            if !chosen.isEmpty { return chosen + limits.filter { $0.isOf(.errors) } }
+            if !chosen.isEmpty { return limits.filter { $0.isOf(.errors) } + chosen }
         }
         return []
     }
@@ -119,7 +134,7 @@ package struct Comparison: Sendable {
             field: field,
             unit: unit,
             direction: direction,
-            basis: self.basis(series, field),
+            basis: self.isSingle ? .assumedNoise : .runs,
             finding: .missing
         )
         (figure.isBaseBound, figure.isNewBound) = samples.areBounds(field)
@@ -141,17 +156,20 @@ package struct Comparison: Sendable {
         }
         let scale = Self.scale(series, field, old + young)
         var random = SplitMix64(naming: figure.title + field.text)
-        let change = Resampling.change(
-            base: old,
-            new: young,
-            scale: scale,
-            noise: self.noise(series, field, unit),
-            random: &random
-        )
+        let change =
+            self.isPaired
+            ? Resampling.change(pairs: zip(old, young).map { ($0.value, $1.value) }, scale: scale)
+            : Resampling.change(
+                base: old,
+                new: young,
+                scale: scale,
+                noise: self.noise(series, field),
+                random: &random
+            )
         figure.base = Self.mean(old, scale)
         figure.new = Self.mean(young, scale)
-        figure.take(change, scale)
-        if let limit { figure.judge(change, limit, scale) }
+        figure.take(change, scale, self.confidence)
+        if let limit { figure.judge(change, limit, scale, self.confidence, runs: max(old.count, young.count)) }
         return figure
     }
 
@@ -165,19 +183,20 @@ package struct Comparison: Sendable {
         return Resampling.mean(samples.map(\.value), scale)
     }
 
-    private func basis(_ series: Series, _ field: Threshold.Field) -> ComparedFigure.Basis {
-        let isMeasured = self.noise?.noise(series.name, series.labels, field.text) != nil
-        guard self.isSingle else { return isMeasured ? .runsAndNoise : .runs }
-        return isMeasured ? .noiseFloor : .assumedNoise
-    }
-
-    private func noise(_ series: Series, _ field: Threshold.Field, _ unit: String?) -> Resampling.Noise? {
-        if let known = self.noise?.noise(series.name, series.labels, field.text) { return known }
-        guard self.isSingle else { return nil }
-        // Errors and losses count as random until a measurement shows otherwise.
-        if MetricDefinition.named(series.name).isMishap { return nil }
-        let isDuration = MetricDefinition.named(series.name).kind == .duration
-        return Resampling.Noise(deviation: NoiseFloor.assumed(field: field, isDuration: isDuration))
+    /// The noise that is assumed for a single run per side, as the standard deviation between runs of a logarithm.
+    ///
+    /// It is generous, because the true noise is unknown. Errors and losses count as random.
+    private func noise(_ series: Series, _ field: Threshold.Field) -> Double? {
+        let definition = MetricDefinition.named(series.name)
+        guard self.isSingle, !definition.isMishap else { return nil }
+        guard definition.kind == .duration else { return definition.role == .server ? 0.15 : 0.03 }
+        return switch field {
+        case .percentile(let percent) where percent <= 75: 0.05
+        case .percentile(let percent) where percent <= 95: 0.1
+        case .percentile(let percent) where percent <= 99: 0.15
+        case .percentile, .max, .min: 0.3
+        default: 0.1
+        }
     }
 
     /// Why a limit judges nothing, or not all that it chooses.
@@ -199,6 +218,8 @@ package struct Comparison: Sendable {
 
     private mutating func correct() {
         let judged = self.figures.indices.filter { self.figures[$0].gate != nil }
+        // The confidence of pairs is that of all figures already.
+        guard !self.isPaired else { return judged.forEach { self.figures[$0].gate?.adjusted = nil } }
         let adjusted = Holm.adjusted(judged.map { self.figures[$0].gate?.probability ?? 1 })
         for (index, probability) in zip(judged, adjusted) {
             self.figures[index].gate?.adjusted = probability
@@ -213,8 +234,8 @@ private struct Gates {
 }
 
 extension ComparedFigure {
-    fileprivate mutating func take(_ change: Resampling.Change, _ scale: Resampling.Scale) {
-        let margin = change.margin(confidence: Comparison.confidence)
+    fileprivate mutating func take(_ change: Resampling.Change, _ scale: Resampling.Scale, _ confidence: Double) {
+        let margin = change.margin(confidence: confidence)
         let (low, high) = (change.shift - margin, change.shift + margin)
         self.change = Resampling.relative(change.shift, scale, base: self.base)
         self.measuredChange = change.stolen.flatMap { Resampling.relative(change.shift + $0, scale, base: self.base) }
@@ -234,18 +255,38 @@ extension ComparedFigure {
         }
     }
 
-    fileprivate mutating func judge(_ change: Resampling.Change, _ limit: RegressionLimit, _ scale: Resampling.Scale) {
+    fileprivate mutating func judge(
+        _ change: Resampling.Change,
+        _ limit: RegressionLimit,
+        _ scale: Resampling.Scale,
+        _ confidence: Double,
+        runs: Int
+    ) {
         let toWorse = self.direction == .up ? change.reversed : change
         let most = Resampling.shift(limit.share, scale, base: self.base ?? 0, isDrop: self.direction == .up)
-        let margin = toWorse.margin(confidence: Comparison.confidence)
-        self.gate = Gate(
+        let least = Resampling.shift(limit.share, scale, base: self.base ?? 0, isDrop: self.direction != .up)
+        let margin = toWorse.margin(confidence: confidence)
+        let (low, high) = (toWorse.shift - margin, toWorse.shift + margin)
+        var gate = Gate(
             expression: limit.expression,
             limit: limit.share,
             probability: toWorse.probability(above: 0),
             adjusted: 1,
-            isBeyond: toWorse.shift - margin > most + 1e-9,
-            isUndecided: toWorse.shift - margin <= most + 1e-9 && toWorse.shift + margin > most + 1e-9
+            isBeyond: low > most + 1e-9,
+            isInside: high <= most + 1e-9 && low >= -least - 1e-9,
+            isBetter: high < -1e-9
         )
+        let gap = min(abs(most - toWorse.shift), max(abs(toWorse.shift), abs(toWorse.shift + least)))
+        if !gate.isBeyond, !gate.isInside, !gate.isBetter, runs > 1, gap > 0 {
+            gate.runs = (runs + 1..<1_000).first { count in
+                // The error falls with the root of the number of runs, and Student's factor with their number.
+                let more = Double(count) / Double(runs)
+                var change = toWorse
+                (change.error, change.degrees) = (toWorse.error / more.squareRoot(), toWorse.degrees * more)
+                return change.margin(confidence: confidence) < gap
+            }
+        }
+        self.gate = gate
     }
 }
 

@@ -10,8 +10,10 @@ package enum ComparisonJSON {
             schema: self.schema,
             ok: !comparison.hasFailed,
             indicative: comparison.isIndicative,
-            confidence: Comparison.confidence,
-            falseAlarms: Comparison.falseAlarms,
+            confidence: comparison.confidence,
+            state: comparison.state.lowercased(),
+            falseAlarms: comparison.isPaired ? Comparison.pairedFalseAlarms : Comparison.falseAlarms,
+            paired: comparison.isPaired,
             planHash: (comparison.base + comparison.new).first.map { PlanIdentity($0.record).hash },
             base: comparison.base.map(Run.init),
             new: comparison.new.map(Run.init),
@@ -26,7 +28,9 @@ package enum ComparisonJSON {
         var ok: Bool
         var indicative: Bool
         var confidence: Double
+        var state: String
         var falseAlarms: Double
+        var paired: Bool
         var planHash: String?
         var base: [Run]
         var new: [Run]
@@ -84,16 +88,20 @@ package enum ComparisonJSON {
     private struct Judged: Encodable {
         var limit: Double
         var probability: Double
-        var adjusted: Double
+        var adjusted: Double?
         var ok: Bool
         var undecided: Bool
+        var inside: Bool
+        var runsToDecide: Int?
 
         init(_ gate: ComparedFigure.Gate) {
             self.limit = gate.limit
             self.probability = gate.probability.significant(4) ?? 0
-            self.adjusted = gate.adjusted.significant(4) ?? 0
+            self.adjusted = gate.adjusted.map { $0.significant(4) ?? 0 }
             self.ok = !gate.isBroken
             self.undecided = gate.isUndecided
+            self.inside = gate.isInside
+            self.runsToDecide = gate.runs
         }
     }
 }

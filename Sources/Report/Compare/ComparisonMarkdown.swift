@@ -3,7 +3,7 @@ package enum ComparisonMarkdown {
     package static func text(_ comparison: Comparison) -> String {
         let mark =
             if comparison.hasFailed { "❌" } else if comparison.judged.isEmpty { "⚪" } else {
-                comparison.isIndicative ? "⚠️" : "✅"
+                comparison.isIndicative || comparison.isUndecided ? "⚠️" : "✅"
             }
         var text = "### \(mark) clamor compare: \(comparison.state.lowercased())\n\n"
         text += MarkdownTable.escaped(comparison.headline) + "\n\n"
@@ -22,7 +22,7 @@ package enum ComparisonMarkdown {
 
     private static func table(_ figures: [ComparedFigure], _ comparison: Comparison, showsLimit: Bool) -> String {
         let limit = showsLimit ? ["limit"] : []
-        var table = MarkdownTable(["figure", "base", "new", "change", "95 % interval"] + limit + ["finding"])
+        var table = MarkdownTable(["figure", "base", "new", "change", comparison.intervalTitle] + limit + ["finding"])
         for figure in figures {
             let name = MarkdownTable.code(figure.fullTitle)
             let fails = figure.gate?.isBroken == true && comparison.hasFailed

@@ -30,14 +30,16 @@ package struct ComparisonText {
     }
 
     private var ink: TerminalStyle.Ink {
-        self.comparison.hasFailed ? .red : self.comparison.isIndicative ? .yellow : .green
+        let isOpen = self.comparison.isIndicative || self.comparison.isUndecided
+        return self.comparison.hasFailed ? .red : isOpen ? .yellow : .green
     }
 
     private var width: Int { min(max(self.style.width, 60), 100) }
 
     private func section(_ title: String, _ figures: [ComparedFigure], showsLimit: Bool) -> [String] {
         guard !figures.isEmpty else { return [] }
-        var table = TextTable([title, "base", "new", "change", "95 % interval", showsLimit ? "limit" : "", ""])
+        let interval = self.comparison.intervalTitle
+        var table = TextTable([title, "base", "new", "change", interval, showsLimit ? "limit" : "", ""])
         for figure in figures {
             let finding = figure.findingText(hasFailed: self.comparison.hasFailed)
             table.add([figure.fullTitle] + figure.texts + [figure.limitText ?? "", finding])
@@ -52,14 +54,22 @@ package struct ComparisonText {
 }
 
 extension Comparison {
+    /// The confidence of pairs is no round number, and so high that it covers all looks.
+    package var intervalTitle: String { self.isPaired ? "interval" : "95 % interval" }
+
     package static let indicative = "two single runs cannot show run-to-run noise"
 
-    /// `REGRESSION`, `INDICATIVE` or `HELD`.
+    /// `WORSE`, `INDICATIVE`, `UNDECIDED`, `BETTER`, `NO DIFFERENCE` or `NOTHING JUDGED`.
     package var state: String {
-        if self.hasFailed { return "REGRESSION" }
-        if self.judged.isEmpty { return "NOTHING JUDGED" }
-        return self.isIndicative ? "INDICATIVE" : "HELD"
+        if self.hasFailed { return "WORSE" }
+        let gates = self.judged.compactMap(\.gate)
+        if gates.isEmpty { return "NOTHING JUDGED" }
+        if self.isIndicative { return "INDICATIVE" }
+        return self.isUndecided ? "UNDECIDED" : gates.allSatisfy(\.isInside) ? "NO DIFFERENCE" : "BETTER"
     }
+
+    /// Whether a judged figure may have got worse, or not.
+    package var isUndecided: Bool { self.judged.contains { $0.gate?.isUndecided == true } }
 
     package var headline: String {
         let sides =
@@ -90,21 +100,13 @@ extension Comparison {
                 : "it exits 0 whatever it finds; a strict one exits 99 for a regression"
             notes.append("\(Self.indicative), so this comparison is indicative: \(status)")
         }
-        notes += self.remarks
         if self.copies > 0 {
             notes.append("\(Self.runs(self.copies)) left out: identical to another run of that side")
         }
-        let bases = Set(self.figures.map(\.basis))
-        if bases.contains(.noiseFloor) {
-            let rest = bases.contains(.assumedNoise) ? "; for figures that it lacks, the noise is assumed" : ""
+        if self.isSingle {
             notes.append(
-                "a side is a single run: intervals use the noise measured in \(self.noise?.source ?? "the noise file") and the "
-                    + "blocks within the run\(rest)"
-            )
-        } else if bases.contains(.assumedNoise) {
-            notes.append(
-                "the noise between runs is assumed: 5 % of a median, 15 % of a p99, 3 % of a rate; compare several runs of "
-                    + "each side, taken in turn, or measure the noise of this host with clamor calibrate"
+                "the noise between runs is assumed: 5 % of a median, 15 % of a p99 or a server's CPU, 3 % of a rate; "
+                    + "compare several runs of each side, taken in turn, as clamor run --until-decided does"
             )
         } else if min(self.base.count, self.new.count) < 4 {
             notes.append("few runs make wide intervals; five runs of each side are a good number")

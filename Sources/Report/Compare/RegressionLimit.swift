@@ -66,8 +66,8 @@ package struct RegressionLimit: Hashable, Sendable {
         return self.labels["leg"] != nil || labels["leg"] != "pubrec"
     }
 
-    /// The default limits: latency, throughput, loss and errors.
-    static let usual = [MetricDefinition.Limit.latency, .rate, .count].flatMap { limit in
+    /// The default limits: costs and counts, which vary the least, then latency and throughput.
+    static let usual = [MetricDefinition.Limit.mean, .count, .latency, .rate].flatMap { limit in
         MetricDefinition.all.filter { $0.limit == limit && ![.connect, .decoder].contains($0.role) }
     }.flatMap(Self.limits)
 

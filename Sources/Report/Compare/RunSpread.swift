@@ -49,14 +49,6 @@ package struct RunSpread: Sendable {
         }.sorted { ($0.name, $0.labels, $0.field.text) < ($1.name, $1.labels, $1.field.text) }
     }
 
-    /// The same as the noise of a host.
-    package func noise(_ host: HostFacts) -> NoiseFloor {
-        let figures = self.figures.map {
-            NoiseFloor.Figure(name: $0.name, labels: $0.labels, field: $0.field.text, deviation: $0.deviation)
-        }
-        return NoiseFloor(host: host, runs: self.runs, figures: figures)
-    }
-
     /// Those that are usually judged, for a terminal.
     package var text: String {
         var table = TextTable(["Between \(Comparison.runs(self.runs))", "mean", "deviation", "lowest", "highest"])

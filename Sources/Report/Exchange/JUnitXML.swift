@@ -152,17 +152,20 @@ package struct JUnitXML: Sendable {
         let cases = comparison.judged.map { figure in
             let words =
                 "\(figure.baseText) to \(figure.newText): \(figure.changeText) "
-                + "(95 % interval \(figure.intervalText)), limit \(figure.limitText ?? "")"
+                + "(\(comparison.intervalTitle) \(figure.intervalText)), limit \(figure.limitText ?? "")"
             let isBroken = figure.gate?.isBroken == true
+            let isUndecided = figure.gate?.isUndecided == true
             let outcome: Case.Outcome =
-                if !isBroken { .passed } else if comparison.hasFailed { .failed(words) } else {
+                if isUndecided { .skipped("undecided: \(words)") } else if !isBroken {
+                    .passed
+                } else if comparison.hasFailed { .failed(words) } else {
                     .skipped("\(Comparison.indicative): \(words)")
                 }
             return Case(
                 group: figure.name,
                 name: figure.fullTitle,
                 outcome: outcome,
-                output: isBroken ? nil : words
+                output: isBroken || isUndecided ? nil : words
             )
         }
         self.init(suite: "clamor compare", cases: cases)

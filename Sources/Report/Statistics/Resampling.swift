@@ -8,7 +8,7 @@ package import Measurement
 /// are. With n of n, the variance of a mean would be too small by 1/n, a fifth with five runs. The two variances are
 /// not added, because the variance between runs already contains the one between blocks. The larger one counts, so that
 /// a few runs that agree by chance do not claim more certainty than their own seconds allow. The interval is Student's
-/// with Welch's degrees of freedom. For a side of one run, the noise floor replaces the variance between runs. If the
+/// with Welch's degrees of freedom. For a side of one run, an assumed noise replaces the variance between runs. If the
 /// host stole CPU time, ratios are compared as if it had stolen equally from both sides (``StolenTime``).
 package enum Resampling {
     package static let draws = 1_000
@@ -18,19 +18,6 @@ package enum Resampling {
         case ratio
         /// For counts that may be 0.
         case difference
-    }
-
-    /// The differences between runs of the same build on a host.
-    package struct Noise: Hashable, Sendable {
-        /// The standard deviation between runs, on the scale: 0.05 is 5 %.
-        package var deviation: Double
-        /// Runs less one that it was measured on; infinite where it is assumed.
-        package var degrees: Double
-
-        package init(deviation: Double, degrees: Double = .infinity) {
-            self.deviation = deviation
-            self.degrees = degrees
-        }
     }
 
     struct Variance {
@@ -74,13 +61,13 @@ package enum Resampling {
 
     /// Compares two sides of at least one run each.
     ///
-    /// `noise`: the known noise between runs of the same build, required for a side with a single run. `random`: the
+    /// `noise`: the standard deviation between runs of the same build, for a side with a single run. `random`: the
     /// source of the draws.
     package static func change(
         base: [RunSample],
         new: [RunSample],
         scale: Scale,
-        noise: Noise?,
+        noise: Double?,
         random: inout SplitMix64
     ) -> Change {
         let stolen = scale == .ratio ? StolenTime(base: base, new: new) : nil
@@ -98,10 +85,24 @@ package enum Resampling {
         )
     }
 
+    /// Compares runs that were taken in pairs: what a host does for a while is in both, and not in their difference.
+    package static func change(pairs: [(base: Double, new: Double)], scale: Scale) -> Change {
+        var moments = Moments()
+        for pair in pairs { moments.add(self.scaled(pair.new, scale) - self.scaled(pair.base, scale)) }
+        // Pairs may agree by chance: counts vary at least as random events do, other figures by their last digit.
+        let least = scale == .ratio ? 1e-6 : pairs.reduce(0) { $0 + abs($1.base) + abs($1.new) } / moments.count
+        let variance = moments.mean == 0 && moments.variance == 0 ? 0 : max(moments.variance, least)
+        return Change(
+            shift: moments.mean,
+            error: (variance / moments.count).squareRoot(),
+            degrees: max(1, moments.count - 1)
+        )
+    }
+
     static func side(
         _ runs: [RunSample],
         scale: Scale,
-        noise: Noise?,
+        noise: Double?,
         stolen: StolenTime?,
         random: inout SplitMix64
     ) -> Side {
@@ -113,14 +114,13 @@ package enum Resampling {
         let counts = scale == .difference ? self.countVariance(runs) : nil
         if runs.count > 1 {
             let drawn = self.runVariance(values, &random)
-            let own = stolen?.widened(drawn) ?? drawn
-            let whole = scale == .ratio ? self.pooled(own, noise, runs: runs.count) : own
+            let whole = stolen?.widened(drawn) ?? drawn
             parts = [[whole, blocks, counts].compactMap(\.self).max { $0.value < $1.value } ?? whole]
         } else {
             parts = [blocks ?? counts].compactMap(\.self)
             if let noise {
-                let deviation = scale == .ratio ? noise.deviation : noise.deviation * abs(mean)
-                parts.append(Variance(value: deviation * deviation, degrees: noise.degrees))
+                let deviation = scale == .ratio ? noise : noise * abs(mean)
+                parts.append(Variance(value: deviation * deviation, degrees: .infinity))
             }
         }
         return Side(mean: mean, parts: parts)
@@ -159,15 +159,6 @@ package enum Resampling {
             moments.add(sum / Double(values.count - 1))
         }
         return Variance(value: moments.variance, degrees: Double(values.count - 1))
-    }
-
-    /// A measured noise is as good as that many further runs.
-    private static func pooled(_ variance: Variance, _ noise: Noise?, runs: Int) -> Variance {
-        guard let noise, noise.degrees.isFinite else { return variance }
-        let degrees = variance.degrees + noise.degrees
-        let own = variance.value * variance.degrees
-        let known = noise.deviation * noise.deviation / Double(runs) * noise.degrees
-        return Variance(value: (own + known) / degrees, degrees: degrees)
     }
 
     /// The same runs, each of blocks drawn anew; nothing where no run has two blocks.

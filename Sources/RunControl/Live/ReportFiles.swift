@@ -13,6 +13,9 @@ extension ReportFileOptions {
             guard let path, let reason = ReportFile.problem(path) else { continue }
             throw RunRefusal("\(flag) \(path): \(reason)", .cannotCreate)
         }
+        if let path = self.history {
+            try RunRefusal.unless("--history ", .cannotCreate) { try HistoryFile.prepare(path) }
+        }
     }
 
     /// Writes the requested files.

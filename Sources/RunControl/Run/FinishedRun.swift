@@ -57,7 +57,7 @@ struct ScreenSink: RunSink {
     }
 }
 
-/// The files of `--junit` and `--summary-md`.
+/// The files of `--junit` and `--summary-md`, and the history.
 struct ReportSink: RunSink {
     let files: ReportFileOptions
     let isStrict: Bool
@@ -66,6 +66,7 @@ struct ReportSink: RunSink {
         do throws(ResultError) {
             let junit = JUnitXML(run.record, isStrict: self.isStrict)
             try self.files.write(junit, markdown: RunMarkdown.text(run.record))
+            if let directory = self.files.history { try HistoryFile.add(run.record, to: directory) }
             return nil
         } catch {
             return .failure("\(error)")

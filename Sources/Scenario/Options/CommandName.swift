@@ -11,7 +11,7 @@ package enum CommandName: String, CaseIterable, Sendable {
     case register = "xmpp register"
     case run, coordinate, watch, capacity, plan, decode, calibrate
     case doctor, broker, proxy
-    case report, compare, merge
+    case report, compare, trend, merge
     case draft = "init"
 
     package init?(arguments: [String]) {

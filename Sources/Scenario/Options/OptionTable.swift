@@ -374,15 +374,22 @@ package struct OptionTable: Sendable {
     )
     .help("Result directory.").usual("results/runs/<time>-<name>")
     .into(\ResultOptions.outputDirectory, plan: .none("it says where results go")).scope(.command)
-    let junit = OptionEntry("--junit", .name("file", remedy: "name a file"), of: .results.union([.compare]))
+    let junit = OptionEntry("--junit", .name("file", remedy: "name a file"), of: .results.union([.compare, .trend]))
         .help("Write the judgements as JUnit XML.")
         .into(\ReportFileOptions.junit, plan: .none("it says where results go")).scope(.command)
-    let markdown = OptionEntry("--summary-md", .name("file", remedy: "name a file"), of: .results.union([.compare]))
-        .help("Append a summary in Markdown.").usual("the file that GITHUB_STEP_SUMMARY names, if any")
-        .into(\ReportFileOptions.markdown, plan: .none("it says where results go")).scope(.command)
-        .environment("GITHUB_STEP_SUMMARY")
-    let html = OptionEntry("--html", .name("file", remedy: "name a file"), of: [.report, .compare])
-        .help("Write a page; it needs no network. Several directories make a trend.")
+    let markdown = OptionEntry(
+        "--summary-md",
+        .name("file", remedy: "name a file"),
+        of: .results.union([.compare, .trend])
+    )
+    .help("Append a summary in Markdown.").usual("the file that GITHUB_STEP_SUMMARY names, if any")
+    .into(\ReportFileOptions.markdown, plan: .none("it says where results go")).scope(.command)
+    .environment("GITHUB_STEP_SUMMARY")
+    let history = OptionEntry("--history", .name("dir", remedy: "name a directory"), of: .results)
+        .help("Add the run to a history, which trend reads: a small file for each run.")
+        .into(\ReportFileOptions.history, plan: .none("it says where results go")).scope(.process)
+    let html = OptionEntry("--html", .name("file", remedy: "name a file"), of: [.report, .compare, .trend])
+        .help("Write a page; it needs no network.")
         .into(\ReportFileOptions.html, plan: .none("it says where results go")).scope(.command)
     let laws = OptionEntry("--check", .flag, of: [.report])
         .help("Check the figures of the results against each other; exit 65 if one is wrong.")
@@ -393,14 +400,14 @@ package struct OptionTable: Sendable {
     let json = OptionEntry(
         "--json",
         .flag,
-        of: .results.union([.capacity, .plan, .calibrate, .doctor, .compare, .report])
+        of: .results.union([.capacity, .plan, .calibrate, .doctor, .compare, .trend, .report])
     )
     .help("Print only the JSON of the result on stdout.")
     .into(\ResultOptions.json, plan: .none("it says where results go")).scope(.command)
     let quiet = OptionEntry(
         "--quiet",
         .flag,
-        of: .results.union([.capacity, .calibrate, .doctor, .compare, .broker, .proxy, .watch, .plan])
+        of: .results.union([.capacity, .calibrate, .doctor, .compare, .trend, .broker, .proxy, .watch, .plan])
     )
     .help("Print nothing on stdout; broker and proxy print only their first line.")
     .into(\ResultOptions.quiet, plan: .none("it says where results go")).scope(.command)
@@ -458,6 +465,16 @@ package struct OptionTable: Sendable {
         )
         .example("--against localhost:1884").plan(.none("each side has a plan of its own")).scope(.command)
         .unconditional.secret(.part(Redaction.hideVariable))
+
+    let untilDecided = OptionEntry("--until-decided", .flag, of: [.run])
+        .help("Judge both sides after each pair of runs, and end once one is worse, better, or no difference is left.")
+        .plan(.none("it repeats a plan")).scope(.command)
+        .needing(\.against, "compares two sides; add \(\.against), or leave it out")
+        .excluding(\.repeats, "decides how many runs there are; leave one of the two out")
+    let longest = OptionEntry("--max", .duration, of: [.run])
+        .help("The longest time for the runs of both sides until it is decided.").usual("10m")
+        .plan(.none("it repeats a plan")).scope(.command)
+        .needing(\.untilDecided, "is the longest time of \(\.untilDecided); add that, or leave it out")
 
     let processesTitle = OptionTitle("Several processes")
     package let segment = OptionEntry("--segment", .text("i/n"), of: .clients)
@@ -836,23 +853,29 @@ package struct OptionTable: Sendable {
         .help("Runs that are compared with the base.").into(\CompareOptions.new)
     let maxRegression = OptionEntry("--max-regression", .repeated("sentence"), of: [.run, .compare])
         .help("A limit for one figure; only figures with a limit are then judged. Repeatable.")
-        .usual("5% of medians and rates, 10% of p99 of acknowledgements and deliveries, no more errors and losses")
+        .usual(
+            "5% of medians, rates and the server's CPU per message, 10% of p99 of acknowledgements and deliveries, "
+                + "no more errors and losses"
+        )
         .example("--max-regression 'publish_ack_duration{qos=1} p99 10%'").plan(.none("it judges a comparison"))
         .scope(.command).unconditional
-    let noise = OptionEntry("--noise", .text("file"), of: [.run, .compare])
-        .help("How much runs of the same build differ on this host, as clamor calibrate writes it.")
-        .usual("with one run a side results/calibration.json, if it is of this host and version")
-        .into(\CompareOptions.noise, plan: .none("it judges a comparison")).scope(.command)
     let allowDifferent = OptionEntry("--allow-different", .list("kind,..."), of: [.run, .compare])
-        .help(
-            "Differences between the sides that are allowed: plan, cpu, cores, server, verdict, version (of --noise)."
-        )
+        .help("Differences between the sides that are allowed: plan, cpu, cores, server, verdict.")
         .plan(.none("it judges a comparison")).scope(.command)
     let showsAll = OptionEntry("--all", .flag, of: [.compare])
         .help("Show figures without a difference as well.").into(\CompareOptions.showsAll)
     let compareStrict = OptionEntry("--strict", .flag, of: [.compare])
-        .help("Exit 99 if a figure regressed, also with one run a side and no noise file.")
+        .help("Exit 99 if a figure regressed, also with one run a side.")
         .into(\ResultOptions.strict)
+
+    let trendTitle = OptionTitle("Trend")
+    let gate = OptionEntry("--gate", .flag, of: [.trend])
+        .help("Exit 99 if a figure changed for the worse.").into(\TrendOptions.isGate).basic
+    let since = OptionEntry("--since", .text("tag|date"), of: [.trend])
+        .help("Ask for changes from the first run with that tag, or from that date on, such as 2026-11-01.")
+        .usual("all runs").into(\TrendOptions.since).basic
+    let otava = OptionEntry("--otava", .name("file", remedy: "name a file"), of: [.trend])
+        .help("Write the figures as CSV for Apache Otava.").into(\TrendOptions.otava)
 
     let listenersTitle = OptionTitle("Listeners")
     let listenHost = OptionEntry("-h --host --hostname", .text("address"), of: [.broker, .proxy])
@@ -955,7 +978,7 @@ package struct OptionTable: Sendable {
     let calibrationFile = OptionEntry("--out", .name("file", remedy: "name a file"), of: [.calibrate])
         .help("The file to write.").into(\CalibrateOptions.output).basic
     let isQuick = OptionEntry("--quick", .flag, of: [.calibrate])
-        .help("Take half a minute instead of four, and be less exact.").into(\CalibrateOptions.quick).basic
+        .help("Take half a minute instead of three, and be less exact.").into(\CalibrateOptions.quick).basic
     let draftFile = OptionEntry("--out", .name("file", remedy: "name a file"), of: [.draft])
         .help("The file to write, with --grafana the directory; -: stdout, of --grafana the dashboard.").usual(
             "NAME.yaml"

@@ -1,9 +1,12 @@
 import Foundation
+import Report
 
 // Options of `run FILE`, and what runs several times.
 extension GivenOptions {
     /// Runs of each side where no number is given: enough to know how runs differ.
     private static let usualRuns = 5
+    /// How long it may take until two sides are decided, in nanoseconds: ten minutes.
+    private static let longest: Int64 = 600_000_000_000
 
     /// Reads a scenario file with the options that override it.
     package mutating func scenario(_ file: String) -> Invocation {
@@ -47,7 +50,7 @@ extension GivenOptions {
     /// Options of a comparison need one.
     private mutating func checkAlone() {
         let words: OptionWords = "is of a comparison; add \(\.against), or give it to clamor compare"
-        self.refuse(given: \.maxRegression, \.noise, \.allowDifferent, because: words)
+        self.refuse(given: \.maxRegression, \.allowDifferent, because: words)
     }
 
     /// Reads what runs several times; `scenario` is the command's own.
@@ -62,6 +65,9 @@ extension GivenOptions {
             case nil: break
             }
         }
+        if isPair {
+            self.refuse(given: \.history, because: "keeps the runs of one build; leave it out beside \(\.against)")
+        }
         if isPair, sides.last?.scenario.common.live.processes.isEmpty == false,
             (self[\.against] ?? []).contains(where: { !$0.contains("=") })
         {
@@ -70,7 +76,11 @@ extension GivenOptions {
                 "would measure the same process for both sides of \(\.against); compare two runs with clamor compare"
             )
         }
-        var options = SeriesOptions(runs: self[\.repeats] ?? (isPair ? Self.usualRuns : 1), sides: sides)
+        let decides = self[\.untilDecided] ?? false
+        let usual = decides ? Comparison.mostPairs : isPair ? Self.usualRuns : 1
+        var options = SeriesOptions(runs: self[\.repeats] ?? usual, sides: sides)
+        if decides { options.longest = self[\.longest] ?? Self.longest }
+        options.comparison.isPaired = decides
         options.isCheck = self[\.check] ?? false
         options.outputDirectory = self[\.outputDirectory]
         self.readComparison(isPair: isPair, into: &options.comparison)

@@ -30,22 +30,29 @@ extension GivenOptions {
         return options
     }
 
-    // MARK: - report, merge and compare
+    // MARK: - report, trend, merge and compare
 
     package mutating func report(_ directories: [String]) -> ReportOptions {
-        var options = ReportOptions(directories: directories)
-        if directories.isEmpty {
-            self.refuse(argument: "DIR", "is missing; give the result directory of a run")
+        var options = ReportOptions(directory: directories.first ?? "")
+        switch directories.count {
+        case 0: self.refuse(argument: "DIR", "is missing; give the result directory of a run")
+        case 1: self.check(directory: directories[0])
+        default:
+            self.refuse(argument: directories[1], "is a second run; give several to clamor trend or clamor compare")
         }
-        for directory in directories { self.check(directory: directory) }
         self.readOutput(into: &options)
         options.checks = self[\.laws] ?? false
-        if options.checks, directories.count > 1 { self.refuse(\.laws, "checks one run; give one directory") }
-        guard directories.count > 1 else { return options }
-        if options.files.html == nil {
-            self.refuse(argument: "DIR", "is one run; several make a trend, which needs \(\.html, "FILE")")
+        return options
+    }
+
+    package mutating func trend(_ directories: [String]) -> TrendOptions {
+        var options = TrendOptions(directories: directories)
+        if directories.isEmpty {
+            self.refuse(argument: "DIR", "is missing; give a history, or result directories of several runs")
         }
-        if options.json { self.refuse(\.json, "prints one run; give one directory") }
+        for directory in directories { self.check(directory: directory) }
+        self.store(into: &options)
+        self.readOutput(into: &options)
         return options
     }
 

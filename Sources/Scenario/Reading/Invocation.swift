@@ -12,6 +12,7 @@ package enum Invocation: Sendable {
     case proxy(ProxyOptions)
     case report(ReportOptions)
     case compare(CompareOptions)
+    case trend(TrendOptions)
     case merge(MergeOptions)
     case capacity(CapacityOptions)
     case plan(FleetPlanOptions)

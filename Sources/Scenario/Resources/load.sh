@@ -1,12 +1,13 @@
 # The load test of this repository: bash load.sh fetch && bash load.sh build && bash load.sh run
-# From the environment: CLAMOR_GIT and CLAMOR_REF, SCENARIO, TARGET, BRANCH, and RUN, which increases from run to run.
+# From the environment: CLAMOR_GIT and CLAMOR_REF, SCENARIO, BRANCH, COMMIT, TARGET, the server of this build, and BASE,
+# that of the build before it.
 set -eu -o pipefail
 PATH="$PWD/clamor/.build/release:$PATH"
+: "${SCENARIO:=fleet.yaml}" "${TARGET:=mqtt://127.0.0.1:1884}" "${BRANCH:=}"
 
 load() {
     rm -rf load
-    clamor run "${SCENARIO:-fleet.yaml}" --strict --junit load.xml --out load \
-        --set "TARGET=${TARGET:-mqtt://127.0.0.1:1884}"
+    clamor run "$SCENARIO" --strict --junit load.xml --out load --set "TARGET=$TARGET" "$@"
 }
 
 case ${1-} in
@@ -25,26 +26,30 @@ build)
     fi
     ;;
 run)
+    # Each run has the build in its title; those of main are kept.
+    set -- ${COMMIT:+--tag "build=$COMMIT"}
+    [ "$BRANCH" != main ] || set -- "$@" --history history
     # 98: the runner was the limit, so the run says nothing about the server. One more try.
-    load || { status=$?; [ "$status" = 98 ] || exit "$status"; load; }
+    load "$@" || { status=$?; [ "$status" = 98 ] || exit "$status"; load "$@"; }
     status=0
-    if [ -d baseline ]; then
-        # Runners differ, so the limit is wide.
-        clamor compare baseline load --allow-different cpu --max-regression 'delivery_duration p50 50%' \
-            --junit compare.xml --html compare.html || status=$?
-        clamor report baseline/* load --html trend.html || true
+    if [ "$BRANCH" != main ] && [ -n "${BASE-}" ]; then
+        # Both builds on this runner, in turn, until one is worse, or no difference is left.
+        rm -rf ab
+        clamor run "$SCENARIO" --set "TARGET=$BASE" --against "TARGET=$TARGET" --until-decided --max 10m \
+            --out ab --junit ab.xml || status=$?
+        # Sides that cannot be compared, as after a change of the scenario.
+        [ "$status" != 65 ] || status=0
+    elif [ "$BRANCH" != main ]; then
+        echo "BASE is not set, so this build is not compared with the one before it." >&2
     fi
-    if [ "${BRANCH-}" = main ]; then
-        # The last ten runs. What main has accepted is the measure of the next change.
-        mkdir -p baseline
-        rm -rf "baseline/${RUN:=0}"
-        cp -r load "baseline/$RUN"
-        (cd baseline; find . -mindepth 1 -maxdepth 1 -printf '%f\n' | sort -n | head -n -10 | xargs -r rm -r)
-    elif [ "$status" != 65 ]; then
-        exit "$status"
-    else
-        echo "This run and the baseline are no comparison; the lines above say why." >&2
+    if [ -d history ]; then
+        # What changed on main within two weeks. It takes three runs at least to show, so a branch fails by none of it.
+        if [ "$BRANCH" = main ]; then runs=history; else runs='history load'; fi
+        since=$(date -u -d '14 days ago' +%F)
+        clamor trend $runs --gate --since "$since" --junit trend.xml --html trend.html ||
+            { found=$?; [ "$BRANCH" != main ] || status=$found; }
     fi
+    exit "$status"
     ;;
 *)
     echo "usage: bash load.sh fetch|build|run" >&2

@@ -47,8 +47,7 @@ package struct BrokerAccessOptions: Hashable, Sendable {
 }
 
 package struct ReportOptions: Hashable, Sendable, HasResults {
-    /// One run, or several for a page of their trend.
-    package var directories: [String]
+    package var directory: String
     package var results = ResultOptions()
     /// Check the figures against each other.
     package var checks = false

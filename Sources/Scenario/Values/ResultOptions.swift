@@ -50,7 +50,9 @@ package struct ReportFileOptions: Hashable, Sendable, OptionsRoot {
     ///
     /// It comes from the environment, not from the command line, so a failure is no error.
     package var inherited: String?
-    /// Replaced: a page of what `report` and `compare` show.
+    /// Added to: a directory with a file for each run.
+    package var history: String?
+    /// Replaced: a page of what `report`, `compare` and `trend` show.
     package var html: String?
     /// Whether a result directory gets a page.
     package var writesPage = true

@@ -17,6 +17,8 @@ package struct SeriesOptions: Sendable {
     package var comparison = CompareOptions()
     package var outputDirectory: String?
     package var isCheck = false
+    /// The sides are judged after each pair, until it is decided or so many nanoseconds are over.
+    package var longest: Int64?
 }
 
 extension SeriesOptions {

@@ -77,10 +77,17 @@ struct ProxyCommand: TableCommand {
 
 struct ReportCommand: TableCommand {
     static let name = CommandName.report
-    @Argument(help: ArgumentHelp("The result directory of a run; several for a trend.", valueName: "dir"))
-    var directories: [String] = []
+    @Argument(help: ArgumentHelp("The result directory of a run.", valueName: "dir")) var directories: [String] = []
     @OptionGroup var options: CommandOptions<Self>
     func invocation(_ given: inout GivenOptions) -> Invocation { .report(given.report(self.directories)) }
+}
+
+struct TrendCommand: TableCommand {
+    static let name = CommandName.trend
+    @Argument(help: ArgumentHelp("A history, or the result directories of several runs.", valueName: "dir"))
+    var directories: [String] = []
+    @OptionGroup var options: CommandOptions<Self>
+    func invocation(_ given: inout GivenOptions) -> Invocation { .trend(given.trend(self.directories)) }
 }
 
 struct CompareCommand: TableCommand {

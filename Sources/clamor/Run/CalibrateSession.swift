@@ -46,7 +46,6 @@ struct CalibrateSession {
         do throws(RunRefusal) {
             try await self.checkFaults(&calibration)
             try await self.checkPace(&calibration)
-            try await self.measureNoise(&calibration)
             try await self.search(&calibration)
         } catch {
             // An earlier calibration file stays in place.
@@ -136,28 +135,6 @@ struct CalibrateSession {
             calibration.costs.append(cost)
             self.screen.show(CalibrationText.line(cost))
         }
-    }
-
-    /// Measures the differences between identical runs.
-    private func measureNoise(_ calibration: inout Calibration) async throws(RunRefusal) {
-        let isQuick = self.options.quick
-        let command = "pubsub -c 20 -q 0,1,2 -s 256 --rate 1000/s --warmup 1s --duration \(isQuick ? 1 : 10)s"
-        let count = isQuick ? 3 : 5
-        self.screen.show("\nNoise between \(count) runs of the same\n")
-        var measured: [ComparedRun] = []
-        for number in 1...count {
-            measured.append(ComparedRun(path: "\(number)", record: try await self.measure(command).record))
-        }
-        let spread = RunSpread(measured)
-        if let spread {
-            calibration.noise = Calibration.Noise(
-                command: command,
-                runs: count,
-                figures: spread.noise(calibration.host).figures
-            )
-            self.screen.show(spread.text)
-        }
-        self.add([.noise(spread)], to: &calibration)
     }
 
     /// Finds the largest rate and number of clients before the generator is the limit.

@@ -1,4 +1,3 @@
-import Foundation
 import Measurement
 import Pages
 import Report
@@ -14,19 +13,10 @@ struct CompareSession {
     func perform() -> ExitStatus {
         guard self.screen.attempt({ try self.options.files.check() }) != nil else { return .cannotCreate }
         let read = self.screen.attempt {
-            let (base, new) = (try ComparedRun.read(self.options.base), try ComparedRun.read(self.options.new))
-            return (base, new, try self.options.noise.map(NoiseFloor.read))
+            (try ComparedRun.read(self.options.base), try ComparedRun.read(self.options.new))
         }
-        guard let (base, new, noise) = read, self.areComparable(base, new, noise) else { return .dataError }
-        let (floor, remarks) = noise.map { ($0, []) } ?? self.calibrated(base, new)
-        let comparison = Comparison(
-            base: base,
-            new: new,
-            limits: self.options.limits,
-            noise: floor,
-            remarks: remarks,
-            isStrict: self.options.strict
-        )
+        guard let (base, new) = read, self.areComparable(base, new) else { return .dataError }
+        let comparison = self.comparison(base, new)
         guard comparison.problems.isEmpty else {
             for problem in comparison.problems { self.screen.warn("--max-regression \(problem)") }
             return .dataError
@@ -34,24 +24,14 @@ struct CompareSession {
         return self.show(comparison)
     }
 
-    /// Whether runs that have not started yet could be compared, from their plans and this host.
-    func wouldCompare(_ base: ComparedRun, _ new: ComparedRun) -> Bool {
-        let noise = self.screen.attempt { try self.options.noise.map(NoiseFloor.read) }
-        return noise.map { self.areComparable([base], [new], $0) } ?? false
-    }
-
-    /// The file of `calibrate` if one side has a single run, and the reasons why it cannot be used.
-    private func calibrated(_ base: [ComparedRun], _ new: [ComparedRun]) -> (NoiseFloor?, remarks: [String]) {
-        let path = Calibration.defaultPath
-        guard base.count == 1 || new.count == 1, FileManager.default.fileExists(atPath: path) else { return (nil, []) }
-        do throws(ResultError) {
-            let floor = try NoiseFloor.read(path)
-            let differences = Comparability.differences(floor, path, base[0]).map(\.text)
-            guard !differences.isEmpty else { return (floor, []) }
-            return (nil, ["\(path) is not used: \(differences.joined(separator: "; ")); run clamor calibrate here"])
-        } catch {
-            return (nil, ["\(path) is not used: \(error.reason)"])
-        }
+    func comparison(_ base: [ComparedRun], _ new: [ComparedRun]) -> Comparison {
+        Comparison(
+            base: base,
+            new: new,
+            limits: self.options.limits,
+            isStrict: self.options.strict,
+            isPaired: self.options.isPaired
+        )
     }
 
     /// The differences that make the runs incomparable, however many more there are, each with its remedy.
@@ -63,13 +43,10 @@ struct CompareSession {
         }
     }
 
-    /// Reports all differences that make the runs incomparable.
-    private func areComparable(_ base: [ComparedRun], _ new: [ComparedRun], _ noise: NoiseFloor?) -> Bool {
+    /// Reports all differences that make the runs incomparable, as far as they are known.
+    func areComparable(_ base: [ComparedRun], _ new: [ComparedRun]) -> Bool {
         var differences = Comparability.differences(base + new)
         differences += [Comparability.limited(base), Comparability.limited(new)].compactMap(\.self)
-        if let noise, let path = self.options.noise, let run = base.first {
-            differences += Comparability.differences(noise, path, run)
-        }
         let refused = self.refused(differences)
         for line in refused { self.screen.warn(line) }
         return refused.isEmpty

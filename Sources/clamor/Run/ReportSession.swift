@@ -13,12 +13,7 @@ struct ReportSession {
     func perform() -> ExitStatus {
         guard self.screen.attempt({ try self.options.files.check() }) != nil else { return .cannotCreate }
         return self.screen.attempt {
-            guard self.options.directories.count == 1 else {
-                let (runs, leftOut) = try ComparedRun.readTrend(self.options.directories)
-                for line in leftOut { self.screen.warn(line) }
-                return self.writePage { PageFiles.write(to: $0, TrendPage(runs).text) }
-            }
-            let directory = self.options.directories[0]
+            let directory = self.options.directory
             if self.options.checks { return self.check(try RunLaws(directory: directory)) }
             let record = try self.read(directory)
             try self.show(record)
@@ -48,7 +43,7 @@ struct ReportSession {
         if self.options.json {
             self.screen.write(try RunJSON.text(record))
         } else {
-            self.screen.show(record, files: self.options.directories[0])
+            self.screen.show(record, files: self.options.directory)
         }
     }
 
@@ -57,5 +52,40 @@ struct ReportSession {
         guard let path = self.options.files.html, let problem = write(path) else { return .success }
         self.screen.warn(problem)
         return .cannotCreate
+    }
+}
+
+/// `clamor trend`: the changes of level in a history.
+struct TrendSession {
+    let options: TrendOptions
+    private var screen: ProgressScreen { ProgressScreen(self.options) }
+
+    func perform() -> ExitStatus {
+        let files = self.options.files
+        guard self.screen.attempt({ try files.check() }) != nil else { return .cannotCreate }
+        let trend = self.screen.attempt {
+            let (runs, leftOut) = try ComparedRun.readTrend(self.options.directories)
+            for line in leftOut { self.screen.warn(line) }
+            return try RunTrend(runs, since: self.options.since)
+        }
+        guard let trend else { return .dataError }
+        let written: Void? = self.screen.attempt {
+            if self.options.json {
+                self.screen.write(try TrendFiles.json(trend))
+            } else {
+                self.screen.show(TrendText(trend, style: self.screen.style).text)
+            }
+            try files.write(JUnitXML(trend), markdown: TrendMarkdown.text(trend))
+            if let path = self.options.otava { try ReportFile.write(TrendFiles.otava(trend), to: path) }
+        }
+        guard written != nil else { return .cannotCreate }
+        if let path = files.html, let problem = PageFiles.write(to: path, TrendPage(trend).text) {
+            self.screen.warn(problem)
+            return .cannotCreate
+        }
+        guard self.options.isGate, trend.hasFailed else { return .success }
+        let first = trend.worse[0]
+        self.screen.warn("worse: \(trend.title(first.row)), \(trend.words(first.row, first.change))")
+        return ExitStatus(hasRegressed: true)
     }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import Measurement
 import Report
 import RunControl
@@ -42,46 +43,96 @@ struct SeriesSession {
 
     private func perform(in directory: ResultDirectory) async -> ExitStatus {
         var statuses: [ExitStatus] = []
-        /// The first run of each side.
-        var firsts: [String: ComparedRun] = [:]
+        /// The runs of each side that count.
+        var found: [String: [ComparedRun]] = [:]
         var end: (reason: String, status: ExitStatus)?
-        let turns = (1...self.options.runs).flatMap { number in self.options.sides.map { (number, $0) } }
-        for (number, side) in turns {
-            let path = [self.options.folder(of: side), self.options.name(ofRun: number)].compactMap(\.self)
-                .joined(separator: "/")
-            let name = "run \(statuses.count + 1) of \(turns.count), \(path)"
-            let whole = "\(directory.partial)/\(path)"
-            let arguments = self.options.arguments(of: side, directory: whole)
-            let (code, errors) = await self.runs.perform(arguments, in: whole) { self.run(of: side, name) }
-            // Any other exit code means that the run was ended from outside.
-            let status = ExitStatus(rawValue: code) ?? .interrupted
-            statuses.append(status)
-            let lines = errors.split(separator: "\n").map { $0.trimmingPrefix("clamor: ") }
-            guard status.leavesWholeRun else {
-                let isStopped = await self.runs.isStopped
-                let reason = lines.last.map(String.init) ?? (isStopped ? "interrupted" : "it ended with status \(code)")
-                end = ("\(name): \(reason)", status)
-                break
+        var limited = 0
+        let planned = self.options.longest == nil ? " of \(self.options.runs * self.options.sides.count)" : ""
+        let began = ContinuousClock.now
+        series: for number in 1...self.options.runs {
+            // In the order A B B A, so that what a host does more and more is on both sides alike.
+            let isTurned = self.options.longest != nil && number % 2 == 0
+            var rest = isTurned ? Array(self.options.sides.reversed()) : self.options.sides
+            while let side = rest.first {
+                let path = [self.options.folder(of: side), self.options.name(ofRun: number)].compactMap(\.self)
+                    .joined(separator: "/")
+                let name = "run \(statuses.count + limited + 1)\(planned), \(path)"
+                let whole = "\(directory.partial)/\(path)"
+                let arguments = self.options.arguments(of: side, directory: whole)
+                let (code, errors) = await self.runs.perform(arguments, in: whole) { self.run(of: side, name) }
+                // Any other exit code means that the run was ended from outside.
+                let status = ExitStatus(rawValue: code) ?? .interrupted
+                statuses.append(status)
+                let lines = errors.split(separator: "\n").map { $0.trimmingPrefix("clamor: ") }
+                guard status.leavesWholeRun else {
+                    let isStopped = await self.runs.isStopped
+                    let reason =
+                        lines.last.map(String.init) ?? (isStopped ? "interrupted" : "it ended with status \(code)")
+                    end = ("\(name): \(reason)", status)
+                    break series
+                }
+                for line in lines { self.screen.warn("\(name): \(line)") }
+                rest.removeFirst()
+                guard let record = try? RunJSON.read(directory: whole) else { continue }
+                self.screen.show(RunLine(name, record).text)
+                let isOver = self.options.longest.map { began.duration(to: .now) >= .nanoseconds($0) } ?? false
+                if self.options.longest != nil, record.verdict?.state == .generatorLimited {
+                    // It says nothing of the server, and is made again; nor does its status count.
+                    statuses.removeLast()
+                    limited += 1
+                    guard self.putAside(whole, directory), !isOver else { break series }
+                    rest.insert(side, at: 0)
+                    continue
+                }
+                let isFirst = found[side.name] == nil
+                found[side.name, default: []].append(ComparedRun(path: path, record: record))
+                if isFirst, let difference = self.difference(found) {
+                    end = ("\(name): \(difference)", .dataError)
+                    break series
+                }
+                if isOver, rest.isEmpty { break series }
             }
-            for line in lines { self.screen.warn("\(name): \(line)") }
-            guard let record = try? RunJSON.read(directory: whole) else { continue }
-            self.screen.show(RunLine(name, record).text)
-            guard firsts[side.name] == nil else { continue }
-            firsts[side.name] = ComparedRun(path: path, record: record)
-            if let difference = self.difference(firsts) {
-                end = ("\(name): \(difference)", .dataError)
-                break
+            if self.isDecided(found) { break }
+        }
+        if self.options.longest != nil, end == nil {
+            // A run without the other one of its pair is not judged.
+            let pairs = self.options.sides.map { found[$0.name]?.count ?? 0 }.min() ?? 0
+            for side in self.options.sides where found[side.name]?.count ?? 0 > pairs {
+                _ = self.putAside("\(directory.partial)/\(side.name)/\(self.options.name(ofRun: pairs + 1))", directory)
+            }
+            if pairs == 0 {
+                end = ("all \(Words.count(limited, "run")) were limited by the generator", .generatorLimited)
             }
         }
         guard self.screen.attempt({ try directory.finish() }) != nil else { return .cannotCreate }
         if let end {
             let whole = statuses.count { $0.leavesWholeRun }
-            let words = whole == 1 ? "1 of \(turns.count) runs is whole" : "\(whole) of \(turns.count) runs are whole"
+            let count = planned.isEmpty ? Words.count(whole, "run") : "\(whole)\(planned) runs"
+            let words = "\(count) \(whole == 1 ? "is" : "are") whole"
             let rest = self.options.sides.count > 1 ? ", and nothing was compared" : ""
             self.screen.warn("\(end.reason); \(words), what was measured is in \(directory.path)\(rest)")
             return end.status
         }
         return self.end(directory.path, statuses)
+    }
+
+    /// Moves a run that does not count beside the others.
+    private func putAside(_ path: String, _ directory: ResultDirectory) -> Bool {
+        let folder = "\(directory.partial)/limited"
+        let number = (try? FileManager.default.contentsOfDirectory(atPath: folder).count) ?? 0
+        let moved: Void? = self.screen.attempt {
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            try FileManager.default.moveItem(atPath: path, toPath: "\(folder)/\(number + 1)")
+        }
+        return moved != nil
+    }
+
+    /// Whether the pairs say which side is the better one, or that there is no difference.
+    private func isDecided(_ found: [String: [ComparedRun]]) -> Bool {
+        let sides = self.options.sides.compactMap { found[$0.name] }
+        guard self.options.longest != nil, sides.count == 2, sides[0].count > 1 else { return false }
+        let comparison = CompareSession(options: self.options.comparison).comparison(sides[0], sides[1])
+        return comparison.hasFailed || !comparison.isUndecided
     }
 
     /// Writes the summary after all runs.
@@ -103,8 +154,8 @@ struct SeriesSession {
     }
 
     /// The first difference of the sides that no later run can undo; `nil` before each has a run.
-    private func difference(_ firsts: [String: ComparedRun]) -> String? {
-        let runs = self.options.sides.compactMap { firsts[$0.name] }
+    private func difference(_ found: [String: [ComparedRun]]) -> String? {
+        let runs = self.options.sides.compactMap { found[$0.name]?.first }
         guard runs.count > 1, runs.count == self.options.sides.count else { return nil }
         return CompareSession(options: self.options.comparison).differences(runs).first
     }
@@ -114,7 +165,7 @@ struct SeriesSession {
         let sides = self.options.sides.map { side in
             ComparedRun(path: "\(side.arguments[1]) (\(side.name))", record: side.scenario.expectedRecord)
         }
-        return CompareSession(options: self.options.comparison).wouldCompare(sides[0], sides[1])
+        return CompareSession(options: self.options.comparison).areComparable([sides[0]], [sides[1]])
     }
 
     private func check() -> ExitStatus {
@@ -124,9 +175,10 @@ struct SeriesSession {
             statuses.append(ScenarioCheck(scenario: side.scenario).perform())
         }
         let runs = "\(self.options.runs) run\(self.options.runs == 1 ? "" : "s")"
+        let longest = self.options.longest.map { ", until it is decided, for \(DurationText.text($0)) at most" } ?? ""
         self.screen.show(
             self.options.sides.count > 1
-                ? "\(runs) of each, taken in turn, and a comparison\n" : "\(runs), one after the other\n"
+                ? "\(runs) of each, taken in turn\(longest), and a comparison\n" : "\(runs), one after the other\n"
         )
         if self.options.sides.count > 1, !self.areComparable { statuses.append(.dataError) }
         return .first(statuses)

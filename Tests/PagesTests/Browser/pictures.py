@@ -81,16 +81,21 @@ class Runs:
         ) / "report.html"
 
     def trend(self):
-        """Eight runs; from the fifth on the broker holds what it sends."""
-        runs = [
-            self.result(
-                f"trend-{number}", *LOAD, "--rate", "500/s", "--duration", "3s", "--tag", f"commit=build-{number + 1}",
-                *(["--broker=--delay 3ms"] if number > 3 else []),
+        """Fourteen runs; from the eighth on the broker holds what it sends."""
+        runs = []
+        for faults, numbers in (([], range(1, 8)), (["--delay", "3ms"], range(8, 15))):
+            broker = subprocess.Popen(
+                [self.clamor, "broker", "-p", "0", *faults], stdout=subprocess.PIPE, text=True
             )
-            for number in range(8)
-        ]
+            try:
+                port = broker.stdout.readline().rsplit(":", 1)[1].strip()
+                load = [LOAD[0], "-h", "127.0.0.1", "-p", port, *LOAD[3:], "--rate", "500/s", "--duration", "3s"]
+                runs += [self.result(f"trend-{n}", *load, "--tag", f"commit=build-{n}") for n in numbers]
+            finally:
+                broker.terminate()
+                broker.wait()
         page = self.path("trend.html")
-        self.clam("report", *runs, "--html", page)
+        self.clam("trend", *runs, "--html", page)
         return page
 
 

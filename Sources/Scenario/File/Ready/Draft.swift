@@ -57,7 +57,8 @@ package struct Draft: Hashable, Sendable {
         self.next = """
             next, in the variables of CI:
               CLAMOR_GIT: the URL of the Git repository of Clamor; CLAMOR_REF: a commit or tag of it
-              TARGET: the server, if not mosquitto on the runner; secret CLAMOR_PASSWORD: its password
+              TARGET, BASE: the servers of this build and of main, if not mosquitto on the runner
+              CLAMOR_PASSWORD, a secret: their password
             and in fleet.yaml, which clamor init fleet writes: the load, and its objectives under thresholds
             """
     }
