@@ -81,6 +81,12 @@ extension Integration {
             let pairs = folder.entries("out/a").count
             // Three pairs that agree show a factor of many; more are made where the host was busy.
             #expect((3...20).contains(pairs) && folder.entries("out/b").count == pairs)
+            let again = try await ClamorBinary.run([
+                "compare", folder.path("out/a"), folder.path("out/b"), "--paired", "--max-regression",
+                "delivery_duration p50 25%", "--json",
+            ])
+            #expect(again.status == 99)
+            #expect(again.output == (try String(contentsOfFile: folder.path("out/compare.json"), encoding: .utf8)))
             let names = ["a/01", "b/01", "b/02", "a/02", "a/03", "b/03"]
             let records = try names.map { try Self.record(folder, $0) }
             #expect(records.map(\.startedAt) == records.map(\.startedAt).sorted())

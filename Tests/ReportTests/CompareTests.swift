@@ -352,4 +352,53 @@ struct CompareTests {
         #expect(comparison.judged.first?.findingText(hasFailed: false) == "undecided")
         #expect(comparison.notes.contains { $0.hasPrefix("the noise between runs is assumed: ") })
     }
+
+    // MARK: - One word
+
+    @Test(
+        "the answer is one word, and an undecided figure says how many runs would decide it",
+        arguments: [
+            (1.0, 0.005, "NO DIFFERENCE"), (0.8, 0.005, "BETTER"), (1.0, 0.1, "UNDECIDED"), (1.3, 0.005, "WORSE"),
+        ]
+    )
+    func state(_ slower: Double, _ noise: Double, _ word: String) {
+        var synthetic = SyntheticRuns(seed: 31)
+        (synthetic.betweenRuns, synthetic.betweenBlocks) = (noise, noise)
+        let comparison = Comparison(base: synthetic.runs(5), new: synthetic.runs(5, slower: slower))
+        #expect(comparison.state == word)
+        for gate in comparison.judged.compactMap(\.gate) {
+            #expect(gate.runs == nil || gate.isUndecided && gate.runs ?? 0 > 5)
+        }
+        #expect(word != "UNDECIDED" || comparison.judged.contains { $0.gate?.runs != nil })
+    }
+
+    @Test("pairs are judged with room for a look after each of them")
+    func paired() {
+        var synthetic = SyntheticRuns(seed: 32)
+        (synthetic.betweenRuns, synthetic.betweenBlocks) = (0.005, 0.005)
+        let (base, new) = (synthetic.runs(6), synthetic.runs(6, slower: 1.5))
+        let comparison = Comparison(base: base, new: new, isPaired: true)
+        #expect(comparison.hasFailed && comparison.state == "WORSE" && comparison.intervalTitle == "interval")
+        #expect(comparison.confidence > 0.999)
+        // Another number of runs makes no pairs.
+        #expect(Comparison(base: base, new: Array(new.prefix(5)), isPaired: true).confidence == 0.95)
+    }
+
+    @Test("counts that differ by the same number in few pairs are no regression", arguments: [2, 3])
+    func counts(_ pairs: Int) throws {
+        var synthetic = SyntheticRuns(seed: 33)
+        let runs = synthetic.runs(2 * pairs)
+        func side(_ part: ArraySlice<ComparedRun>, errors: Int) -> [ComparedRun] {
+            part.enumerated().map { place, run in
+                var record = run.record
+                let count = UInt64(errors + 2 * place)
+                record.errors = [ErrorRecord(kind: "timeout", count: count, firstAt: record.startedAt, example: "")]
+                return ComparedRun(path: run.path, record: record)
+            }
+        }
+        let limits = [try RegressionLimit("errors count 0%")]
+        let (base, new) = (side(runs.prefix(pairs), errors: 3), side(runs.suffix(pairs), errors: 4))
+        let comparison = Comparison(base: base, new: new, limits: limits, isPaired: true)
+        #expect(!comparison.hasFailed && comparison.isUndecided)
+    }
 }

@@ -20,23 +20,17 @@ package enum HistoryFile {
 
     /// Adds a run to the history in a directory.
     ///
-    /// - Returns: the path of the file; its name begins with the start of the run.
+    /// - Returns: the path of the file, whose name begins with the start of the run.
     @discardableResult
     package static func add(_ record: RunRecord, to directory: String) throws(ResultError) -> String {
         try self.prepare(directory)
         let start = record.startedAt.filter { $0.isASCII && ($0.isNumber || $0 == "T" || $0 == "Z") }
-        let name = "\(directory)/\(start)-\(PlanIdentity(record).hash.prefix(8))"
-        var path = name + self.suffix
-        var number = 2
-        while FileManager.default.fileExists(atPath: path) {
-            path = "\(name)-\(number)\(self.suffix)"
-            number += 1
-        }
+        let path = "\(directory)/\(start)-\(PlanIdentity(record).hash.prefix(8))\(self.suffix)"
         try OutputFile.replace(path, with: try RunJSON.text(self.kept(record)))
         return path
     }
 
-    /// What a trend needs: plan, titles, hosts, verdict, errors, and the metrics that are followed.
+    /// The parts that a trend needs: plan, titles, hosts, verdict, errors, and the metrics that are followed.
     private static func kept(_ record: RunRecord) -> RunRecord {
         var kept = record
         kept.metrics = record.metrics.filter {

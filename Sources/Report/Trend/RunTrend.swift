@@ -55,7 +55,7 @@ package struct RunTrend: Sendable {
     package let strata: Int
     /// Where the strata differ; the first run is the measure.
     package let differences: [Comparability.Difference]
-    /// What the gate looks at, as it was asked for; `nil`: everything.
+    /// The tag or date from which on the gate looks, as it was asked for; `nil`: the gate looks at all runs.
     package let since: String?
     /// Runs that are in the list a second time, and count once.
     package let copies: Int
@@ -221,7 +221,7 @@ package struct RunTrend: Sendable {
     }
 }
 
-// What the answers of a trend are made of.
+// The parts of the answers of a trend.
 extension RunTrend {
     /// All changes with their rows, the latest first.
     package var changes: [(row: Row, change: Change)] {

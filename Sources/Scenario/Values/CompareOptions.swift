@@ -26,7 +26,7 @@ package struct TrendOptions: Sendable, HasResults, OptionsRoot {
     package var directories: [String] = []
     /// A change for the worse ends with status 99.
     package var isGate = false
-    /// What the gate looks at: from a tag or a date on.
+    /// The tag or date from which on the gate looks.
     package var since: String?
     package var otava: String?
     package var results = ResultOptions()

@@ -16,6 +16,10 @@ struct CompareSession {
             (try ComparedRun.read(self.options.base), try ComparedRun.read(self.options.new))
         }
         guard let (base, new) = read, self.areComparable(base, new) else { return .dataError }
+        if self.options.isPaired, base.count != new.count {
+            self.screen.warn("--paired: there are \(base.count) runs of base and \(new.count) of new; give pairs")
+            return .dataError
+        }
         let comparison = self.comparison(base, new)
         guard comparison.problems.isEmpty else {
             for problem in comparison.problems { self.screen.warn("--max-regression \(problem)") }
