@@ -34,6 +34,18 @@ struct LevelChangeTests {
         #expect(changes.map(\.place) == [12])
     }
 
+    @Test(
+        "a change is large from 1 % on, or where a level is 0",
+        arguments: [(10.05, false), (9.95, false), (10.2, true)]
+    )
+    func large(_ after: Double, _ isLarge: Bool) throws {
+        let values = (0..<40).map { ($0 < 20 ? 10 : after) * (1 + 0.0001 * Double($0 % 3)) }
+        let change = try #require(LevelSearch(values).changes(within: 0.02).first)
+        #expect(change.isLarge == isLarge)
+        let counts = LevelSearch(Self.levels((0, 12), (7, 12))).changes(within: 0.02)
+        #expect(counts.allSatisfy(\.isLarge) && !counts.isEmpty)
+    }
+
     @Test("the factor is that of the means, with an interval that has it inside")
     func factor() throws {
         let change = try #require(LevelSearch(Self.levels((10, 12), (49, 12))).changes(within: 0.02).first)

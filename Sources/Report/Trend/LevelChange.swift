@@ -11,6 +11,8 @@ package struct LevelChange: Encodable, Hashable, Sendable {
     package var factor: Factor?
     /// The chance of such a change at any value of a series that has one level.
     package var probability: Double
+    /// From 1 % on: a smaller change may be real, and is none that a user would act on.
+    package var isLarge: Bool { self.factor.map { abs($0.value - 1) >= 0.01 } ?? true }
 
     package struct Factor: Encodable, Hashable, Sendable {
         package var value: Double

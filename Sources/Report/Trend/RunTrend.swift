@@ -61,7 +61,7 @@ package struct RunTrend: Sendable {
     package let copies: Int
     /// The fewest valid points of a stratum with which a change of one figure can show, among so many figures.
     package private(set) var fewestPoints = 0
-    private let isInside: [Bool]
+    private let firstInside: Int
 
     /// Puts runs in order, joins those of a commit, and finds the changes.
     ///
@@ -98,8 +98,7 @@ package struct RunTrend: Sendable {
         self.strata = strata.count
         self.differences = Comparability.differences(runs).filter { $0.kind != .verdict }
         self.since = since
-        let first = try Self.place(since, points)
-        self.isInside = points.indices.map { $0 >= first }
+        self.firstInside = try Self.place(since, points)
         self.rows = (0..<strata.count).flatMap { Self.rows($0, points) }
         self.find()
     }
@@ -204,13 +203,13 @@ package struct RunTrend: Sendable {
         let level = FalseDiscovery.level(possible, rate: Self.falseAlarms)
         self.fewestPoints = RankTest.fewest(within: Self.falseAlarms / Double(max(1, self.rows.count)))
         for (place, chance) in chances.enumerated() where chance ?? 1 <= level {
-            let changes = search(self.rows[place]).changes(within: level)
+            let changes = search(self.rows[place]).changes(within: level).filter { $0.isLarge }
             self.rows[place].changes = changes.map { change in
                 let isUp = change.after > change.before
                 return Change(
                     level: change,
                     isWorse: isUp == (self.rows[place].direction == .down),
-                    isInside: self.isInside[change.place],
+                    isInside: change.place >= self.firstInside,
                     isUndone: changes.contains { later in
                         later.place > change.place
                             && abs(later.after - change.before) < abs(later.after - change.after)
