@@ -74,8 +74,8 @@ extension CapacityRecord {
         static let again = 0.9
         /// At most so many times the service time of the smallest load: the server did not slow down.
         static let unslowed = 2.0
-        /// So many times the service time: messages waited for their client, in a step that ended early too.
-        static let waited = 1.25
+        /// So many times the service time: messages waited for their client.
+        static let waited = 2.0
         /// Loads up to so many times the lowest one that broke are near the answer.
         static let near = 1.25
     }

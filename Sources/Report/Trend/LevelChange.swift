@@ -69,11 +69,11 @@ package struct LevelSearch {
     /// The chance of the best candidate of the whole series; 1 without one.
     package var probability: Double { self.candidate(self.values.indices)?.probability ?? 1 }
 
-    /// All changes with such a chance or a smaller one, each between the levels beside it.
-    package func changes(within level: Double) -> [LevelChange] {
+    /// All changes, the first one found with such a chance or a smaller one, those in its parts with that of `then`.
+    package func changes(within level: Double, then: Double = 0.001) -> [LevelChange] {
         var (cuts, parts): ([Candidate], [Range<Int>]) = ([], [self.values.indices])
         while let part = parts.popLast() {
-            guard let found = self.candidate(part), found.probability <= level else { continue }
+            guard let found = self.candidate(part), found.probability <= (cuts.isEmpty ? level : then) else { continue }
             cuts.append(found)
             parts += [part.lowerBound..<found.cut, found.cut..<part.upperBound]
         }

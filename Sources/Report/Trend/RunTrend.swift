@@ -201,14 +201,14 @@ package struct RunTrend: Sendable {
         }
         let possible = chances.compactMap(\.self)
         let level = FalseDiscovery.level(possible, rate: Self.falseAlarms)
-        self.fewestPoints = RankTest.fewest(within: Self.falseAlarms / Double(max(1, self.rows.count)))
+        let single = Self.falseAlarms / Double(max(1, self.rows.count))
+        self.fewestPoints = RankTest.fewest(within: single)
         for (place, chance) in chances.enumerated() where chance ?? 1 <= level {
-            let changes = search(self.rows[place]).changes(within: level).filter { $0.isLarge }
+            let changes = search(self.rows[place]).changes(within: level, then: single).filter { $0.isLarge }
             self.rows[place].changes = changes.map { change in
-                let isUp = change.after > change.before
-                return Change(
+                Change(
                     level: change,
-                    isWorse: isUp == (self.rows[place].direction == .down),
+                    isWorse: (change.after > change.before) == (self.rows[place].direction == .down),
                     isInside: change.place >= self.firstInside,
                     isUndone: changes.contains { later in
                         later.place > change.place
