@@ -39,7 +39,10 @@ struct LevelChangeTests {
         arguments: [(10.05, false), (9.95, false), (10.2, true)]
     )
     func large(_ after: Double, _ isLarge: Bool) throws {
-        let values = (0..<40).map { ($0 < 20 ? 10 : after) * (1 + 0.0001 * Double($0 % 3)) }
+        let values = (0..<40).map { (place: Int) -> Double in
+            let level = place < 20 ? 10 : after
+            return level * (1 + 0.0001 * Double(place % 3))
+        }
         let change = try #require(LevelSearch(values).changes(within: 0.02).first)
         #expect(change.isLarge == isLarge)
         let counts = LevelSearch(Self.levels((0, 12), (7, 12))).changes(within: 0.02)
