@@ -67,10 +67,6 @@ public enum XMPPNamespace {
     public static let muc = "http://jabber.org/protocol/muc"
     /// Messages of a room to its occupants.
     public static let mucUser = "http://jabber.org/protocol/muc#user"
-    /// Direct invitations to rooms (XEP-0249).
-    public static let directInvitation = "jabber:x:conference"
-    /// Moderators' requests.
-    public static let mucAdmin = "http://jabber.org/protocol/muc#admin"
     /// Owners' requests.
     public static let mucOwner = "http://jabber.org/protocol/muc#owner"
     /// Message carbons (XEP-0280).

@@ -53,7 +53,6 @@ struct ModuleCallTests {
     }
 
     private static func owner(_ inner: String) -> String { "<query xmlns='\(XMPPNamespace.mucOwner)'>\(inner)</query>" }
-    private static func admin(_ inner: String) -> String { "<query xmlns='\(XMPPNamespace.mucAdmin)'>\(inner)</query>" }
     private static func pubsub(_ inner: String, _ part: String = "") -> String {
         "<pubsub xmlns='\(XMPPNamespace.pubsub)\(part)'>\(inner)</pubsub>"
     }
@@ -86,25 +85,6 @@ struct ModuleCallTests {
         Call("[XEP-0045 §10.9] a room is destroyed", iq("set", "r@m", owner("<destroy><reason>r</reason></destroy>"))) {
             try await $0.rooms.destroy(jid("r@m"), reason: "r")
         },
-        Call(
-            "[XEP-0045 §8.2] a kick",
-            iq("set", "r@m", admin("<item nick='n' role='none'><reason>r</reason></item>"))
-        ) { try await $0.rooms.kick("n", from: jid("r@m"), reason: "r") },
-        Call("[XEP-0045 §8.3] a voice", iq("set", "r@m", admin("<item nick='n' role='participant'/>"))) {
-            try await $0.rooms.setRole(.participant, of: "n", in: jid("r@m"))
-        },
-        Call("[XEP-0045 §9.1] a ban", iq("set", "r@m", admin("<item affiliation='outcast' jid='a@b'/>"))) {
-            try await $0.rooms.ban(jid("a@b/c"), from: jid("r@m"))
-        },
-        Call("[XEP-0045 §9.3] a membership", iq("set", "r@m", admin("<item affiliation='member' jid='a@b'/>"))) {
-            try await $0.rooms.setAffiliation(.member, of: jid("a@b"), in: jid("r@m"))
-        },
-        Call(
-            "[XEP-0045 §9.5] the members",
-            iq("get", "r@m", admin("<item affiliation='member'/>")),
-            answer: admin("<item affiliation='member' jid='a@b'/><item jid='@'/>"),
-            expected: "[a@b]"
-        ) { try await $0.rooms.people(with: .member, in: jid("r@m")) },
     ]
 
     private static let nodes: [Call] = [

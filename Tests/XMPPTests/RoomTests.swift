@@ -285,24 +285,6 @@ struct RoomTests {
         #expect(hall.outcomes.count == 2)
     }
 
-    @Test("[XEP-0249] a message to all of a room is no invitation, whatever a person adds to it")
-    func groupInvitation() throws {
-        let hall = try Hall()
-        hall.join()
-        try hall.tell("jul", Self.own)
-        try hall.rig.receive(
-            """
-            <message type='groupchat' from='hall@muc.example.com/a'><body>hi</body>\
-            <x xmlns='jabber:x:conference' jid='den@muc.example.com'/></message>
-            """
-        )
-        guard case .message(let message)? = hall.events.last else {
-            Issue.record("\(hall.events)")
-            return
-        }
-        #expect(message.body == "hi")
-    }
-
     // MARK: In a room
 
     @Test("[XEP-0045 §7.6] another nick may be refused, and the old one stays")
@@ -412,38 +394,6 @@ struct RoomTests {
         #expect(hall.events.last == .left(room: hall.jid, departure))
         #expect(hasLeft)
         #expect(hall.rooms.joined.isEmpty)
-    }
-
-    @Test("[XEP-0045 §7.8.2, XEP-0249] invitations of both kinds, also to rooms that are not known")
-    func invitations() throws {
-        let hall = try Hall()
-        try hall.rig.receive(
-            """
-            <message from='den@muc.example.com'><x xmlns='\(XMPPNamespace.mucUser)'><invite from='a@b/c'>\
-            <reason>come</reason></invite><password>pw</password></x><x xmlns='jabber:x:conference' jid='den@muc.example.com'/>\
-            </message>\
-            <message from='a@b/c'><x xmlns='jabber:x:conference' jid='den@muc.example.com' reason='come'/></message>
-            """
-        )
-        let (den, person) = (try JID("den@muc.example.com"), try JID("a@b/c"))
-        #expect(
-            hall.events == [
-                .invited(.init(room: den, inviter: person, reason: "come", password: "pw", isDirect: false)),
-                .invited(.init(room: den, inviter: person, reason: "come", password: nil, isDirect: true)),
-            ]
-        )
-        for isDirect in [false, true] {
-            try hall.rig.connection.send(
-                RoomsHandler.invitation(of: person, to: den, reason: "r", isDirect: isDirect)
-            )
-        }
-        #expect(
-            try hall.rig.sent() == """
-                <message to='den@muc.example.com'><x xmlns='\(XMPPNamespace.mucUser)'><invite to='a@b/c'>\
-                <reason>r</reason></invite></x></message>\
-                <message to='a@b/c'><x xmlns='jabber:x:conference' jid='den@muc.example.com' reason='r'/></message>
-                """
-        )
     }
 
     // MARK: Over losses

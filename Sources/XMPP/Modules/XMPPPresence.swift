@@ -138,13 +138,6 @@ public final class XMPPPresence: XMPPModule {
         try await self.link.send(Self.available(to: jid, show: show, status: status, priority: priority))
     }
 
-    /// Tells one entity that the client is not there (§4.6).
-    ///
-    /// - Throws: as ``XMPPClient/send(_:until:)``.
-    public func sendUnavailable(to jid: JID, status: String? = nil) async throws(XMPPClientError) {
-        try await self.link.send(Self.presence("unavailable", to: jid, status: status))
-    }
-
     /// The presence that was broadcast last, available or not; `nil` before the first and after a disconnect.
     ///
     /// - Throws: as ``XMPPModule/withHandler(_:)``.
@@ -178,13 +171,6 @@ public final class XMPPPresence: XMPPModule {
     /// - Throws: as ``XMPPModule/withHandler(_:)``.
     public func contacts() async throws(XMPPClientError) -> [JID: [Resource]] {
         try await self.withHandler { (handler: PresenceHandler) in handler.everybody }
-    }
-
-    /// How many presences were dropped so far to make room for others.
-    ///
-    /// - Throws: as ``XMPPModule/withHandler(_:)``.
-    public func droppedCount() async throws(XMPPClientError) -> Int {
-        try await self.withHandler { (handler: PresenceHandler) in handler.dropped }
     }
 
     // MARK: Subscriptions

@@ -89,29 +89,6 @@ extension XMPPRooms {
         public let stanza: XMPPElement
     }
 
-    /// A request to come to a room.
-    public struct Invitation: Hashable, Sendable {
-        /// The room.
-        public let room: JID
-        /// The inviter; the room vouches for it unless the invitation is direct.
-        public let inviter: JID?
-        /// The reason in words for people.
-        public let reason: String?
-        /// The room's password.
-        public let password: String?
-        /// Whether it came from the inviter (XEP-0249), not from the room.
-        public let isDirect: Bool
-
-        /// An invitation as given, as for tests of what makes use of it.
-        public init(room: JID, inviter: JID?, reason: String? = nil, password: String? = nil, isDirect: Bool = false) {
-            self.room = room
-            self.inviter = inviter
-            self.reason = reason
-            self.password = password
-            self.isDirect = isDirect
-        }
-    }
-
     /// A change in a room.
     public enum Event: Hashable, Sendable {
         /// Joined, also again after a connection was lost.
@@ -134,8 +111,6 @@ extension XMPPRooms {
         case message(Message)
         /// A message to this client alone.
         case privateMessage(Message)
-        /// A request to come to a room.
-        case invited(Invitation)
     }
 
     /// Why an occupant is no longer in a room.
@@ -206,10 +181,6 @@ extension XMPPRooms.Event {
         case .renamed(let room, let from, let to): 64 + room.estimatedSize + from.utf8.count + to.utf8.count
         case .exited(let room, let nick, _): 64 + room.estimatedSize + nick.utf8.count
         case .subject(let room, let text, let by): 64 + room.estimatedSize + text.utf8.count + (by?.utf8.count ?? 0)
-        case .invited(let invitation):
-            [invitation.reason, invitation.password].reduce(
-                128 + invitation.room.estimatedSize + (invitation.inviter?.estimatedSize ?? 0)
-            ) { $0 + ($1?.utf8.count ?? 0) }
         }
     }
 }

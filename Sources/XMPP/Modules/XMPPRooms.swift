@@ -6,7 +6,7 @@ public import XMPPCodec
 /// The client is in the rooms that it joined, until it leaves or the room says otherwise. A resumed stream is still in
 /// its rooms. After a connection that could not be resumed the module joins them again, with the same nicks.
 ///
-/// Spec: XEP-0045, XEP-0249.
+/// Spec: XEP-0045.
 public final class XMPPRooms: XMPPModule {
     /// The way to the client.
     public let link = XMPPModuleLink()
@@ -22,8 +22,8 @@ public final class XMPPRooms: XMPPModule {
         self.maximumOccupants = maximumOccupants
     }
 
-    /// Rooms and direct invitations.
-    public var features: [String] { [XMPPNamespace.muc, XMPPNamespace.directInvitation] }
+    /// Rooms.
+    public var features: [String] { [XMPPNamespace.muc] }
 
     /// Makes the handler.
     public func makeHandler() -> any XMPPHandler {
@@ -93,11 +93,6 @@ public final class XMPPRooms: XMPPModule {
         try await self.withHandler { (handler: RoomsHandler) in handler.occupants(of: room) }
     }
 
-    /// The rooms that the client is in.
-    public func joinedRooms() async throws(XMPPClientError) -> Set<JID> {
-        try await self.withHandler { (handler: RoomsHandler) in handler.joined }
-    }
-
     // MARK: Talking
 
     /// Says something to all in a room.
@@ -147,25 +142,7 @@ public final class XMPPRooms: XMPPModule {
         }
     }
 
-    /// Invites a person to a room.
-    ///
-    /// - Parameters:
-    ///   - jid: the person.
-    ///   - room: the room.
-    ///   - reason: for the person.
-    ///   - directly: whether the invitation goes to the person itself (XEP-0249); otherwise the room hands it on, and
-    ///     can refuse to.
-    /// - Throws: as ``XMPPClient/send(_:until:)``.
-    public func invite(
-        _ jid: JID,
-        to room: JID,
-        reason: String? = nil,
-        directly: Bool = false
-    ) async throws(XMPPClientError) {
-        try await self.link.send(RoomsHandler.invitation(of: jid, to: room, reason: reason, isDirect: directly))
-    }
-
-    // MARK: Owners and moderators
+    // MARK: Owners
 
     /// Opens a new room with its default configuration, an instant room (§10.1.2).
     ///
@@ -208,62 +185,6 @@ public final class XMPPRooms: XMPPModule {
         var query = XMPPElement("query", namespace: XMPPNamespace.mucOwner)
         query.add(destroy)
         try await self.link.request(.iq("set", to: room.bare, query))
-    }
-
-    /// Changes an occupant's role for this visit (§8.3 to §8.4, §9.6).
-    ///
-    /// - Throws: as ``XMPPClient/request(_:)``; `refused` with `not-allowed` where the client may not.
-    public func setRole(
-        _ role: Role,
-        of nick: String,
-        in room: JID,
-        reason: String? = nil
-    ) async throws(XMPPClientError) {
-        try await self.administer(room, ["nick": nick, "role": role.rawValue], reason)
-    }
-
-    /// Removes an occupant from a room for now (§8.2).
-    ///
-    /// - Throws: as ``XMPPClient/request(_:)``.
-    public func kick(_ nick: String, from room: JID, reason: String? = nil) async throws(XMPPClientError) {
-        try await self.setRole(.none, of: nick, in: room, reason: reason)
-    }
-
-    /// Changes a person's lasting standing in a room (§9, §10).
-    ///
-    /// - Throws: as ``XMPPClient/request(_:)``.
-    public func setAffiliation(
-        _ affiliation: Affiliation,
-        of jid: JID,
-        in room: JID,
-        reason: String? = nil
-    ) async throws(XMPPClientError) {
-        try await self.administer(room, ["affiliation": affiliation.rawValue, "jid": jid.bare.description], reason)
-    }
-
-    /// Removes a person from a room for good (§9.1).
-    ///
-    /// - Throws: as ``XMPPClient/request(_:)``.
-    public func ban(_ jid: JID, from room: JID, reason: String? = nil) async throws(XMPPClientError) {
-        try await self.setAffiliation(.outcast, of: jid, in: room, reason: reason)
-    }
-
-    /// All persons with a standing in a room (§9.5).
-    ///
-    /// - Throws: as ``XMPPClient/request(_:)``.
-    public func people(with affiliation: Affiliation, in room: JID) async throws(XMPPClientError) -> [JID] {
-        let query = RoomsHandler.administration(["affiliation": affiliation.rawValue], reason: nil)
-        let answer = try await self.link.request(.iq("get", to: room.bare, query))
-        return (answer.child("query", XMPPNamespace.mucAdmin)?.elements ?? [])
-            .compactMap { $0.name == "item" ? $0.jid("jid") : nil }
-    }
-
-    private func administer(
-        _ room: JID,
-        _ item: KeyValuePairs<String, String?>,
-        _ reason: String?
-    ) async throws(XMPPClientError) {
-        try await self.link.request(.iq("set", to: room.bare, RoomsHandler.administration(item, reason: reason)))
     }
 
     private static func occupant(_ nick: String, _ room: JID) throws(XMPPClientError) -> JID {

@@ -89,7 +89,7 @@ struct EchoBotTests {
     /// The room is the bot's when it has come first.
     private static func untilJoined(_ bot: EchoBot, _ room: JID) async throws {
         while true {
-            if (try? await bot.rooms.joinedRooms().contains(room)) ?? false { return }
+            if let people = try? await bot.rooms.occupants(of: room), !people.isEmpty { return }
             await Task.yield()
         }
     }

@@ -5,11 +5,6 @@ package import XMPPCodec
 extension RoomsHandler {
     package func handle(_ stanza: XMPPElement, in context: XMPPModuleContext) -> Bool {
         guard stanza.name != "iq", let from = stanza.jid("from") else { return false }
-        // A person in a room talks to all of it, and could have each text look like the room's invitation.
-        if stanza.name == "message", stanza["type"] != "groupchat", let invitation = Self.invitation(stanza, from) {
-            self.told(.invited(invitation))
-            return true
-        }
         let room = from.bare
         guard self.rooms[room] != nil else { return false }
         switch (stanza.name, stanza["type"]) {
@@ -29,32 +24,6 @@ extension RoomsHandler {
             return true
         default: return false
         }
-    }
-
-    private static func invitation(_ message: XMPPElement, _ from: JID) -> XMPPRooms.Invitation? {
-        guard message["type"] != "error" else { return nil }
-        // §7.8.2: the room hands it on, so it is from the room. Servers add the form of a direct one to it.
-        if let x = message.child("x", XMPPNamespace.mucUser),
-            let invite = x.child("invite", XMPPNamespace.mucUser), from.isBare
-        {
-            return XMPPRooms.Invitation(
-                room: from,
-                inviter: invite.jid("from"),
-                reason: invite.child("reason")?.text,
-                password: x.child("password")?.text,
-                isDirect: false
-            )
-        }
-        guard let x = message.child("x", XMPPNamespace.directInvitation),
-            let room = x.jid("jid")
-        else { return nil }
-        return XMPPRooms.Invitation(
-            room: room.bare,
-            inviter: from,
-            reason: x["reason"],
-            password: x["password"],
-            isDirect: true
-        )
     }
 
     private static func message(_ stanza: XMPPElement, _ from: JID, isOwn: Bool) -> XMPPRooms.Message {

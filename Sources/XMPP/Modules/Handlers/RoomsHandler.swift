@@ -4,7 +4,7 @@ package import XMPPCodec
 
 /// Rooms that this client is in.
 ///
-/// Spec: XEP-0045, XEP-0249.
+/// Spec: XEP-0045.
 package final class RoomsHandler: XMPPHandler {
     /// How to join a room.
     package struct Wish {
@@ -257,36 +257,6 @@ package final class RoomsHandler: XMPPHandler {
             self.waiting.add(.subject(room, content.text), until: context.answerDeadline, once)
         }
         context.updateTimer()
-    }
-
-    package static func invitation(of jid: JID, to room: JID, reason: String?, isDirect: Bool) -> XMPPElement {
-        var message = XMPPElement("message", namespace: XMPPNamespace.client)
-        guard !isDirect else {
-            message["to"] = jid.description
-            message.add(
-                XMPPElement(
-                    "x",
-                    namespace: XMPPNamespace.directInvitation,
-                    attributes: ["jid": room.bare.description, "reason": reason]
-                )
-            )
-            return message
-        }
-        message["to"] = room.bare.description
-        var invite = XMPPElement("invite", namespace: XMPPNamespace.mucUser, attributes: ["to": jid.description])
-        invite.add("reason", text: reason)
-        var x = XMPPElement("x", namespace: XMPPNamespace.mucUser)
-        x.add(invite)
-        message.add(x)
-        return message
-    }
-
-    package static func administration(_ attributes: KeyValuePairs<String, String?>, reason: String?) -> XMPPElement {
-        var item = XMPPElement("item", namespace: XMPPNamespace.mucAdmin, attributes: attributes)
-        item.add("reason", text: reason)
-        var query = XMPPElement("query", namespace: XMPPNamespace.mucAdmin)
-        query.add(item)
-        return query
     }
 
     // MARK: Connections
