@@ -5,15 +5,10 @@ import Testing
 
 @Suite("Statistics")
 struct StatisticsTests {
-    @Test("the same seed gives the same draws, and each of few numbers comes as often as it should")
+    @Test("the same seed gives the same draws")
     func random() {
         var (one, two) = (SplitMix64(seed: 7), SplitMix64(seed: 7))
         #expect((0..<100).allSatisfy { _ in one.next() == two.next() })
-        var (a, b) = (SplitMix64(naming: "a"), SplitMix64(naming: "b"))
-        #expect(a.next() != b.next())
-        var counts = [0, 0, 0, 0, 0]
-        for _ in 0..<50_000 { counts[one.below(5)] += 1 }
-        #expect(counts.allSatisfy { abs($0 - 10_000) < 400 }, "\(counts)")
     }
 
     /// Tables of the distribution; the last row is the normal one.
@@ -37,45 +32,11 @@ struct StatisticsTests {
         #expect(Holm.adjusted([0.5, 0.9]) == [1, 1])
         #expect(Holm.adjusted([]).isEmpty)
     }
-
-    @Test(
-        "percentiles and mean of any mix of blocks are those of their histograms, merged",
-        arguments: 0..<5 as Range<UInt64>
-    )
-    func mixes(_ seed: UInt64) throws {
-        var random = SplitMix64(seed: seed)
-        var blocks: [Histogram] = []
-        for _ in 0..<4 {
-            var histogram = Histogram()
-            for _ in 0..<Int.random(in: 1...3_000, using: &random) {
-                histogram.record(Int64.random(in: 1...(1 << Int64.random(in: 1...30, using: &random)), using: &random))
-            }
-            // As files hold them: extremes are those of the buckets.
-            blocks.append(try Histogram(decodingV2: histogram.encodedV2()))
-        }
-        let laidOut = try #require(BlockedHistogram(blocks))
-        let weights = (0..<4).map { _ in Int.random(in: 0...3, using: &random) }
-        var merged = Histogram()
-        for (block, weight) in zip(blocks, weights) { for _ in 0..<weight { merged.merge(block) } }
-        #expect(laidOut.count(weights) == merged.count)
-        for percent in [1, 50, 90, 99, 99.9, 100] {
-            #expect(laidOut.percentile(percent, weights) == merged.percentile(percent).map(Double.init), "p\(percent)")
-        }
-        let (found, wanted) = (laidOut.mean(weights) ?? 0, merged.mean ?? 0)
-        #expect(abs(found - wanted) <= 1e-9 * wanted)
-    }
-
-    @Test("a mix of nothing has no percentile")
-    func empty() {
-        #expect(BlockedHistogram([])?.percentile(50, []) == nil)
-        #expect(BlockedHistogram([Histogram(), Histogram()])?.percentile(50, [1, 1]) == nil)
-        #expect(BlockedHistogram([Histogram()])?.mean([0]) == nil)
-    }
 }
 
-@Suite("Resampling")
-struct ResamplingTests {
-    /// Rates of a run with blocks: what differs between runs and between blocks of one is given.
+@Suite("The difference of two sides")
+struct SideDifferenceTests {
+    /// Rates of runs: what differs between runs and within one is given.
     private static func rates(
         _ runs: Int,
         centre: Double,
@@ -85,12 +46,11 @@ struct ResamplingTests {
     ) -> [RunSample] {
         (0..<runs).map { _ in
             let own = log(centre) + synthetic.normal() * between
-            let blocks = (0..<6).map { _ in (part: 5 * exp(own + synthetic.normal() * within), whole: 5.0) }
-            return RunSample(value: blocks.reduce(0) { $0 + $1.part } / 30, blocks: .ratios(blocks))
+            return RunSample(value: (0..<6).reduce(0) { sum, _ in sum + exp(own + synthetic.normal() * within) } / 6)
         }
     }
 
-    /// Runs of each side, deviation between runs, deviation between blocks; how often the truth has to be inside.
+    /// Runs of each side, deviation between runs, deviation within one; how often the truth has to be inside.
     static let coverages: [(runs: Int, between: Double, within: Double)] = [
         (5, 0.03, 0.02), (5, 0.0, 0.1), (3, 0.05, 0.01), (10, 0.05, 0.1),
     ]
@@ -103,7 +63,7 @@ struct ResamplingTests {
         for _ in 0..<trials {
             let base = Self.rates(row.runs, centre: 1000, between: row.between, within: row.within, &synthetic)
             let new = Self.rates(row.runs, centre: 1100, between: row.between, within: row.within, &synthetic)
-            let change = Resampling.change(base: base, new: new, scale: .ratio, noise: nil, random: &synthetic.random)
+            let change = SideDifference.change(base: base, new: new, scale: .ratio, noise: nil)
             if abs(change.shift - log(1.1)) <= change.margin(confidence: 0.95) { inside += 1 }
         }
         let share = Double(inside) / Double(trials)
@@ -128,15 +88,14 @@ struct ResamplingTests {
         }
         for _ in 0..<trials {
             let (base, new) = (runs(1000, upTo: row.base), runs(1100, upTo: row.new))
-            let change = Resampling.change(base: base, new: new, scale: .ratio, noise: nil, random: &synthetic.random)
+            let change = SideDifference.change(base: base, new: new, scale: .ratio, noise: nil)
             if abs(change.shift - log(1.1)) <= change.margin(confidence: 0.95) { inside += 1 }
             margins += change.margin(confidence: 0.95)
-            let plain = Resampling.change(
+            let plain = SideDifference.change(
                 base: base.map { RunSample(value: $0.value) },
                 new: new.map { RunSample(value: $0.value) },
                 scale: .ratio,
-                noise: nil,
-                random: &synthetic.random
+                noise: nil
             )
             plainMargins += plain.margin(confidence: 0.95)
         }
@@ -158,13 +117,12 @@ struct ResamplingTests {
         arguments: known
     )
     func isReckoned(_ row: (base: [Double?], new: [Double?], isReckoned: Bool)) {
-        var random = SplitMix64(seed: 1)
         func samples(_ shares: [Double?]) -> [RunSample] {
             shares.enumerated().map { RunSample(value: 10 + Double($0.offset), stolen: $0.element) }
         }
-        func change(_ scale: Resampling.Scale) -> Resampling.Change {
+        func change(_ scale: SideDifference.Scale) -> SideDifference.Change {
             let (base, new) = (samples(row.base), samples(row.new))
-            return Resampling.change(base: base, new: new, scale: scale, noise: nil, random: &random)
+            return SideDifference.change(base: base, new: new, scale: scale, noise: nil)
         }
         #expect((change(.ratio).stolen != nil) == row.isReckoned)
         #expect(change(.difference).stolen == nil)
@@ -172,16 +130,14 @@ struct ResamplingTests {
 
     @Test("figures that go with what the host took, and with nothing else, are no change")
     func explained() throws {
-        var random = SplitMix64(seed: 1)
         func samples(_ shares: [Double]) -> [RunSample] {
             shares.map { RunSample(value: 10 * exp(2 * $0), stolen: $0) }
         }
-        let change = Resampling.change(
+        let change = SideDifference.change(
             base: samples([0, 0.01, 0.02]),
             new: samples([0.05, 0.06, 0.1]),
             scale: .ratio,
-            noise: nil,
-            random: &random
+            noise: nil
         )
         #expect(abs(change.shift) < 1e-12)
         #expect(abs(try #require(change.stolen) - 2 * 0.06) < 1e-12)
@@ -196,12 +152,11 @@ struct ResamplingTests {
         for _ in 0..<trials {
             let base = Self.rates(1, centre: 1000, between: 0.05, within: 0.02, &synthetic)
             let new = Self.rates(1, centre: 1000, between: 0.05, within: 0.02, &synthetic)
-            let change = Resampling.change(
+            let change = SideDifference.change(
                 base: base,
                 new: new,
                 scale: .ratio,
-                noise: 0.05,
-                random: &synthetic.random
+                noise: 0.05
             )
             if abs(change.shift) <= change.margin(confidence: 0.95) { inside += 1 }
         }
@@ -210,9 +165,8 @@ struct ResamplingTests {
 
     @Test("the same figures in all runs are no change, and certain")
     func identical() {
-        var random = SplitMix64(seed: 1)
         let runs = Array(repeating: RunSample(value: 12.5), count: 4)
-        let change = Resampling.change(base: runs, new: runs, scale: .ratio, noise: nil, random: &random)
+        let change = SideDifference.change(base: runs, new: runs, scale: .ratio, noise: nil)
         #expect(change.shift == 0)
         #expect(change.error == 0)
         #expect(change.probability(above: 0) == 1)
@@ -221,14 +175,12 @@ struct ResamplingTests {
 
     @Test("a dozen losses where there were none are no chance; one may be")
     func counts() {
-        var random = SplitMix64(seed: 1)
         func probability(_ base: Double, _ new: Double) -> Double {
-            Resampling.change(
+            SideDifference.change(
                 base: [RunSample(value: base)],
                 new: [RunSample(value: new)],
                 scale: .difference,
-                noise: nil,
-                random: &random
+                noise: nil
             ).probability(above: 0)
         }
         #expect(probability(0, 12) < 0.001)
@@ -242,15 +194,15 @@ struct ResamplingTests {
     @Test("what a host does for a while is in both runs of a pair, and not in their difference")
     func pairs() {
         let pairs = [1.0, 2, 4, 3, 1.5].map { (base: $0, new: $0 * 1.1) }
-        let change = Resampling.change(pairs: pairs, scale: .ratio)
+        let change = SideDifference.change(pairs: pairs, scale: .ratio)
         #expect(abs(change.shift - log(1.1)) < 1e-12 && change.error < 0.0005 && change.degrees == 4)
-        let counts = Resampling.change(pairs: [(2, 5), (0, 3), (1, 1)], scale: .difference)
+        let counts = SideDifference.change(pairs: [(2, 5), (0, 3), (1, 1)], scale: .difference)
         // Twelve events in three pairs.
         #expect(counts.shift == 2 && abs(counts.error - (4.0 / 3).squareRoot()) < 1e-12)
         // Pairs that agree by chance are no proof.
-        let few = Resampling.change(pairs: [(3, 4), (5, 6)], scale: .difference)
+        let few = SideDifference.change(pairs: [(3, 4), (5, 6)], scale: .difference)
         #expect(few.shift - few.margin(confidence: 0.95) < 0)
-        #expect(Resampling.change(pairs: [(0, 0), (0, 0)], scale: .difference).error == 0)
+        #expect(SideDifference.change(pairs: [(0, 0), (0, 0)], scale: .difference).error == 0)
     }
 
     @Test(
@@ -269,7 +221,7 @@ struct ResamplingTests {
                 for figure in pairs.indices { pairs[figure].append((exp(random.normal()), exp(random.normal()))) }
                 guard count > 1 else { continue }
                 let isWrong = pairs.contains { pairs in
-                    let change = Resampling.change(pairs: pairs, scale: .ratio)
+                    let change = SideDifference.change(pairs: pairs, scale: .ratio)
                     return abs(change.shift) > change.error * quantiles[count - 1]
                 }
                 if isWrong { return true }

@@ -31,31 +31,18 @@ struct SyntheticRuns {
         let centre = log(self.median * slower * 1e9) + self.normal() * self.betweenRuns + self.cost * (stolen ?? 0)
         let pace = self.rate / slower * exp(self.normal() * self.betweenRuns)
         var whole = Histogram()
-        var lines = ""
-        var timeline = MetricsCSV.timelineHeader
         var acked = 0.0
-        for block in 0..<blocks {
+        for _ in 0..<blocks {
             let shift = self.normal() * self.betweenBlocks
             let own = (pace * exp(self.normal() * self.betweenBlocks)).rounded()
             var histogram = Histogram()
             for _ in 0..<Int(own * 5) { histogram.record(Int64(exp(centre + shift + self.normal() * 0.4))) }
             whole.merge(histogram)
-            let entry = HistogramLog.Entry(
-                tag: HistogramLog.tag(Series(name: "publish_ack_duration", labels: ["leg": "puback", "qos": "1"])),
-                start: Double(block * 5),
-                length: 5,
-                encoded: histogram.encodedV2()
-            )
-            lines += HistogramLog.line(entry, maximum: histogram.max ?? 0)
             acked += own * 5
-            for second in 0..<5 {
-                timeline +=
-                    "\(block * 5 + second),measure,publish_acked,qos=1,counter,,\(Int(own)),\(Int(own)),,,,,,,,,,,\n"
-            }
         }
         var record = self.record(whole, acked: acked)
         record.generator.hostSteal = stolen
-        return ComparedRun(path: path, record: record, timeline: timeline, log: lines)
+        return ComparedRun(path: path, record: record)
     }
 
     private func record(_ histogram: Histogram, acked: Double) -> RunRecord {

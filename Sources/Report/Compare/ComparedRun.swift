@@ -4,14 +4,10 @@ package import Measurement
 package struct ComparedRun: Sendable {
     package let path: String
     package let record: RunRecord
-    /// Absent if only the totals are known.
-    let blocks: RunBlocks?
 
-    /// A finished run and its streamed files, which may be empty.
-    package init(path: String, record: RunRecord, timeline: String = "", log: String = "") {
+    package init(path: String, record: RunRecord) {
         self.path = path
         self.record = record
-        self.blocks = timeline.isEmpty && log.isEmpty ? nil : RunBlocks(record, timeline: timeline, log: log)
     }
 
     /// Reads the runs of one side.
@@ -74,17 +70,7 @@ package struct ComparedRun: Sendable {
         guard record.verdict != nil else {
             throw ResultError(path: directory, reason: "the run is not finished; clamor report shows how far it came")
         }
-        return ComparedRun(
-            path: directory,
-            record: record,
-            timeline: try self.text(directory + "/timeline.csv"),
-            log: try self.text(directory + "/latency.hlog")
-        )
-    }
-
-    /// A baseline may be kept as `run.json` alone.
-    private static func text(_ path: String) throws(ResultError) -> String {
-        FileManager.default.fileExists(atPath: path) ? try TextFile.text(path) : ""
+        return ComparedRun(path: directory, record: record)
     }
 
     private static func directories(_ path: String) throws(ResultError) -> [String] {

@@ -111,7 +111,7 @@ package struct Comparison: Sendable {
             let field = limit.field ?? sides.plainField(series)
             if !fields.contains(field) { fields.append(field) }
         }
-        let samples = SeriesSamples(series, sides)
+        let samples = SeriesSamples(series: series, sides: sides)
         return fields.map { field in
             // Of several limits for the same figure the narrowest one judges.
             let limit = limits.filter { ($0.field ?? sides.plainField(series)) == field }.min { $0.share < $1.share }
@@ -155,17 +155,10 @@ package struct Comparison: Sendable {
             return figure
         }
         let scale = Self.scale(series, field, old + young)
-        var random = SplitMix64(naming: figure.title + field.text)
         let change =
             self.isPaired
-            ? Resampling.change(pairs: zip(old, young).map { ($0.value, $1.value) }, scale: scale)
-            : Resampling.change(
-                base: old,
-                new: young,
-                scale: scale,
-                noise: self.noise(series, field),
-                random: &random
-            )
+            ? SideDifference.change(pairs: zip(old, young).map { ($0.value, $1.value) }, scale: scale)
+            : SideDifference.change(base: old, new: young, scale: scale, noise: self.noise(series, field))
         figure.base = Self.mean(old, scale)
         figure.new = Self.mean(young, scale)
         figure.take(change, scale, self.confidence)
@@ -173,14 +166,18 @@ package struct Comparison: Sendable {
         return figure
     }
 
-    private static func scale(_ series: Series, _ field: Threshold.Field, _ samples: [RunSample]) -> Resampling.Scale {
+    private static func scale(
+        _ series: Series,
+        _ field: Threshold.Field,
+        _ samples: [RunSample]
+    ) -> SideDifference.Scale {
         let isMishap = field == .count && MetricDefinition.named(series.name).isMishap
         return isMishap || samples.contains { $0.value <= 0 } ? .difference : .ratio
     }
 
-    private static func mean(_ samples: [RunSample], _ scale: Resampling.Scale) -> Double? {
+    private static func mean(_ samples: [RunSample], _ scale: SideDifference.Scale) -> Double? {
         guard !samples.isEmpty else { return nil }
-        return Resampling.mean(samples.map(\.value), scale)
+        return SideDifference.mean(samples.map(\.value), scale)
     }
 
     /// The noise that is assumed for a single run per side, as the standard deviation between runs of a logarithm.
@@ -188,7 +185,7 @@ package struct Comparison: Sendable {
     /// It is generous, because the true noise is unknown. Errors and losses count as random.
     private func noise(_ series: Series, _ field: Threshold.Field) -> Double? {
         let definition = MetricDefinition.named(series.name)
-        guard self.isSingle, !definition.isMishap else { return nil }
+        guard self.isSingle, !definition.isMishap || field != .count else { return nil }
         guard definition.kind == .duration else { return definition.role == .server ? 0.15 : 0.03 }
         return switch field {
         case .percentile(let percent) where percent <= 75: 0.05
@@ -234,13 +231,16 @@ private struct Gates {
 }
 
 extension ComparedFigure {
-    fileprivate mutating func take(_ change: Resampling.Change, _ scale: Resampling.Scale, _ confidence: Double) {
+    fileprivate mutating func take(_ change: SideDifference.Change, _ scale: SideDifference.Scale, _ confidence: Double)
+    {
         let margin = change.margin(confidence: confidence)
         let (low, high) = (change.shift - margin, change.shift + margin)
-        self.change = Resampling.relative(change.shift, scale, base: self.base)
-        self.measuredChange = change.stolen.flatMap { Resampling.relative(change.shift + $0, scale, base: self.base) }
-        if let low = Resampling.relative(low, scale, base: self.base),
-            let high = Resampling.relative(high, scale, base: self.base), low <= high, low.isFinite, high.isFinite
+        self.change = SideDifference.relative(change.shift, scale, base: self.base)
+        self.measuredChange = change.stolen.flatMap {
+            SideDifference.relative(change.shift + $0, scale, base: self.base)
+        }
+        if let low = SideDifference.relative(low, scale, base: self.base),
+            let high = SideDifference.relative(high, scale, base: self.base), low <= high, low.isFinite, high.isFinite
         {
             self.interval = low...high
         }
@@ -256,15 +256,15 @@ extension ComparedFigure {
     }
 
     fileprivate mutating func judge(
-        _ change: Resampling.Change,
+        _ change: SideDifference.Change,
         _ limit: RegressionLimit,
-        _ scale: Resampling.Scale,
+        _ scale: SideDifference.Scale,
         _ confidence: Double,
         runs: Int
     ) {
         let toWorse = self.direction == .up ? change.reversed : change
-        let most = Resampling.shift(limit.share, scale, base: self.base ?? 0, isDrop: self.direction == .up)
-        let least = Resampling.shift(limit.share, scale, base: self.base ?? 0, isDrop: self.direction != .up)
+        let most = SideDifference.shift(limit.share, scale, base: self.base ?? 0, isDrop: self.direction == .up)
+        let least = SideDifference.shift(limit.share, scale, base: self.base ?? 0, isDrop: self.direction != .up)
         let margin = toWorse.margin(confidence: confidence)
         let (low, high) = (toWorse.shift - margin, toWorse.shift + margin)
         var gate = Gate(

@@ -65,17 +65,10 @@ struct Sides {
     }
 }
 
-/// A series in all runs, its blocks laid out once for all fields.
+/// A series in all runs.
 struct SeriesSamples {
-    private let series: Series
-    private let sides: Sides
-    private let histograms: [BlockedHistogram?]
-
-    init(_ series: Series, _ sides: Sides) {
-        self.series = series
-        self.sides = sides
-        self.histograms = (sides.base + sides.new).map { $0.blocks?.histogram(series) }
-    }
+    let series: Series
+    let sides: Sides
 
     /// Whether some run of each side has but a lower bound of the figure.
     func areBounds(_ field: Threshold.Field) -> (base: Bool, new: Bool) {
@@ -96,17 +89,7 @@ struct SeriesSamples {
     private func sample(_ field: Threshold.Field, run: Int) -> RunSample? {
         guard let value = self.sides.value(self.series, field, run: run), value.isFinite else { return nil }
         let stolen = (self.sides.base + self.sides.new)[run].record.generator.hostSteal
-        return RunSample(value: value, blocks: self.blocks(field, run: run), stolen: stolen)
-    }
-
-    private func blocks(_ field: Threshold.Field, run: Int) -> RunSample.Blocks? {
-        let blocks = (self.sides.base + self.sides.new)[run].blocks
-        switch field {
-        case .percentile(let percent): return self.histograms[run].map { RunSample.Blocks.percentile(percent, $0) }
-        case .mean: return self.histograms[run].map { RunSample.Blocks.mean($0) } ?? blocks?.means(self.series)
-        case .rate: return blocks?.rates(self.series)
-        case .count, .min, .max, .slope: return nil
-        }
+        return RunSample(value: value, stolen: stolen)
     }
 }
 

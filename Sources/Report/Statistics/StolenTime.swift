@@ -63,13 +63,13 @@ struct StolenTime {
     }
 
     /// The variance added by the slope's own error.
-    var error: Resampling.Variance {
-        Resampling.Variance(value: self.variance * self.difference * self.difference, degrees: self.degrees)
+    var error: SideDifference.Variance {
+        SideDifference.Variance(value: self.variance * self.difference * self.difference, degrees: self.degrees)
     }
 
     /// The variance of a side's corrected runs, which lie closer to the slope than they would to the true one.
-    func widened(_ variance: Resampling.Variance) -> Resampling.Variance {
+    func widened(_ variance: SideDifference.Variance) -> SideDifference.Variance {
         let left = self.degrees / (self.degrees + 1)
-        return Resampling.Variance(value: variance.value / left, degrees: variance.degrees * left)
+        return SideDifference.Variance(value: variance.value / left, degrees: variance.degrees * left)
     }
 }

@@ -138,9 +138,7 @@ struct SeriesSession {
     /// Writes the summary after all runs.
     private func end(_ path: String, _ statuses: [ExitStatus]) -> ExitStatus {
         guard self.options.sides.count > 1 else {
-            if let runs = try? ComparedRun.read([path]), let spread = RunSpread(runs) {
-                self.screen.show("\n\(spread.text)\nFiles  \(path)/\n")
-            }
+            self.screen.show("\nFiles  \(path)/\n")
             return .first(statuses)
         }
         var comparison = self.options.comparison

@@ -1,18 +1,26 @@
 import Glibc
-package import Measurement
+import Measurement
+
+/// One figure of one run.
+package struct RunSample: Sendable {
+    /// The value as the run's own results have it.
+    package var value: Double
+    /// The share of the CPU that the host took for others in that run; absent where it is not known.
+    package var stolen: Double?
+
+    package init(value: Double, stolen: Double? = nil) {
+        self.value = value
+        self.stolen = stolen
+    }
+}
 
 /// The difference between two groups of runs, and its uncertainty.
 ///
-/// The figure of a side is the mean over its runs, of logarithms if changes are ratios. Its variance comes from
-/// resampling: whole runs, and within each run its blocks of a few seconds. Each draw has one element fewer than there
-/// are. With n of n, the variance of a mean would be too small by 1/n, a fifth with five runs. The two variances are
-/// not added, because the variance between runs already contains the one between blocks. The larger one counts, so that
-/// a few runs that agree by chance do not claim more certainty than their own seconds allow. The interval is Student's
-/// with Welch's degrees of freedom. For a side of one run, an assumed noise replaces the variance between runs. If the
-/// host stole CPU time, ratios are compared as if it had stolen equally from both sides (``StolenTime``).
-package enum Resampling {
-    package static let draws = 1_000
-
+/// The figure of a side is the mean over its runs, of logarithms if changes are ratios. Its variance is that between the
+/// runs; counts vary at least as random events do. The interval is Student's with Welch's degrees of freedom. For a side
+/// of one run, an assumed noise replaces the variance. If the host stole CPU time, ratios are compared as if it had
+/// stolen equally from both sides (``StolenTime``).
+package enum SideDifference {
     package enum Scale: Sendable {
         /// Ratios: every figure is above 0.
         case ratio
@@ -61,20 +69,15 @@ package enum Resampling {
 
     /// Compares two sides of at least one run each.
     ///
-    /// `noise`: the standard deviation between runs of the same build, for a side with a single run. `random`: the
-    /// source of the draws.
-    package static func change(
-        base: [RunSample],
-        new: [RunSample],
-        scale: Scale,
-        noise: Double?,
-        random: inout SplitMix64
-    ) -> Change {
+    /// `noise`: the standard deviation between runs of the same build, for a side with a single run.
+    package static func change(base: [RunSample], new: [RunSample], scale: Scale, noise: Double?) -> Change {
         let stolen = scale == .ratio ? StolenTime(base: base, new: new) : nil
-        let old = self.side(base, scale: scale, noise: noise, stolen: stolen, random: &random)
-        let young = self.side(new, scale: scale, noise: noise, stolen: stolen, random: &random)
+        let old = self.side(base, scale: scale, noise: noise, stolen: stolen)
+        let young = self.side(new, scale: scale, noise: noise, stolen: stolen)
         let parts = old.parts + young.parts + [stolen?.error].compactMap(\.self)
-        let variance = parts.reduce(0) { $0 + $1.value }
+        // Runs may agree by chance, or to the bucket of a histogram.
+        let least = scale == .ratio && young.mean != old.mean ? 1e-6 : 0
+        let variance = max(least, parts.reduce(0) { $0 + $1.value })
         // Welch and Satterthwaite.
         let spread = parts.reduce(0) { $0 + ($1.value > 0 ? $1.value * $1.value / $1.degrees : 0) }
         return Change(
@@ -99,31 +102,21 @@ package enum Resampling {
         )
     }
 
-    static func side(
-        _ runs: [RunSample],
-        scale: Scale,
-        noise: Double?,
-        stolen: StolenTime?,
-        random: inout SplitMix64
-    ) -> Side {
+    static func side(_ runs: [RunSample], scale: Scale, noise: Double?, stolen: StolenTime?) -> Side {
         let runs = stolen.map { runs.map($0.corrected) } ?? runs
-        let values = runs.map { self.scaled($0.value, scale) }
-        let mean = values.reduce(0, +) / Double(values.count)
-        var parts: [Variance] = []
-        let blocks = self.blockVariance(runs, values, scale, &random)
+        var moments = Moments()
+        for run in runs { moments.add(self.scaled(run.value, scale)) }
         let counts = scale == .difference ? self.countVariance(runs) : nil
         if runs.count > 1 {
-            let drawn = self.runVariance(values, &random)
+            let drawn = Variance(value: moments.variance / moments.count, degrees: moments.count - 1)
             let whole = stolen?.widened(drawn) ?? drawn
-            parts = [[whole, blocks, counts].compactMap(\.self).max { $0.value < $1.value } ?? whole]
-        } else {
-            parts = [blocks ?? counts].compactMap(\.self)
-            if let noise {
-                let deviation = scale == .ratio ? noise : noise * abs(mean)
-                parts.append(Variance(value: deviation * deviation, degrees: .infinity))
-            }
+            return Side(mean: moments.mean, parts: [counts.map { $0.value > whole.value ? $0 : whole } ?? whole])
         }
-        return Side(mean: mean, parts: parts)
+        let assumed = noise.map { noise in
+            let deviation = scale == .ratio ? noise : noise * abs(moments.mean)
+            return Variance(value: deviation * deviation, degrees: .infinity)
+        }
+        return Side(mean: moments.mean, parts: [counts, assumed].compactMap(\.self))
     }
 
     /// The mean of a side's runs, in the original scale.
@@ -150,47 +143,6 @@ package enum Resampling {
         scale == .ratio ? log(value) : value
     }
 
-    /// Whole runs drawn anew.
-    private static func runVariance(_ values: [Double], _ random: inout SplitMix64) -> Variance {
-        var moments = Moments()
-        for _ in 0..<self.draws {
-            var sum = 0.0
-            for _ in 1..<values.count { sum += values[random.below(values.count)] }
-            moments.add(sum / Double(values.count - 1))
-        }
-        return Variance(value: moments.variance, degrees: Double(values.count - 1))
-    }
-
-    /// The same runs, each of blocks drawn anew; nothing where no run has two blocks.
-    private static func blockVariance(
-        _ runs: [RunSample],
-        _ values: [Double],
-        _ scale: Scale,
-        _ random: inout SplitMix64
-    ) -> Variance? {
-        let counts = runs.map { $0.blocks?.count ?? 0 }
-        let degrees = counts.reduce(0) { $0 + max($1 - 1, 0) }
-        guard degrees > 0 else { return nil }
-        var moments = Moments()
-        var weights = counts.map { Array(repeating: 0, count: $0) }
-        for _ in 0..<self.draws {
-            var sum = 0.0
-            for (index, run) in runs.enumerated() {
-                var value: Double?
-                if let blocks = run.blocks, counts[index] > 1 {
-                    for block in weights[index].indices { weights[index][block] = 0 }
-                    for _ in 1..<counts[index] { weights[index][random.below(counts[index])] += 1 }
-                    value = blocks.value(weights[index])
-                }
-                // Blocks without a value do not show how values differ.
-                let usable = value.flatMap { scale == .ratio && $0 <= 0 ? nil : self.scaled($0, scale) }
-                sum += usable ?? values[index]
-            }
-            moments.add(sum / Double(runs.count))
-        }
-        return Variance(value: moments.variance, degrees: Double(degrees))
-    }
-
     /// The variance of random events of which only the number is known: at least that number.
     private static func countVariance(_ runs: [RunSample]) -> Variance? {
         let sum = runs.reduce(0) { $0 + abs($1.value) }
@@ -213,14 +165,4 @@ struct Moments {
     }
 
     var variance: Double { self.count > 1 ? self.squares / (self.count - 1) : 0 }
-}
-
-extension SplitMix64 {
-    /// Seeded by a text, so that the same files give the same answer.
-    package init(naming text: String) { self.init(seed: text.stableHash) }
-
-    /// A number from 0 to `bound` - 1; the bias of a multiplication is below 2^-32 for any `bound` in use.
-    package mutating func below(_ bound: Int) -> Int {
-        Int(self.next().multipliedFullWidth(by: UInt64(bound)).high)
-    }
 }
