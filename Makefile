@@ -11,7 +11,7 @@ VENV := .build/venv
 # Open loop, at a rate that two cores carry with a wide margin; the report is about the broker, not about the rate.
 DEMO := pubsub -h embedded -c 1000 -q 0,1,2 -s 64 --rate 3000/s --duration 10s
 
-.PHONY: build demo test test-build test-run check-slow format reference pictures check-meter check-capacity check-compare check-trend check-slurm
+.PHONY: build demo test test-build test-run check-slow format reference pictures check-meter check-capacity check-compare check-trend check-decided check-subscribe check-slurm
 .PHONY: needs-build needs-test needs-slurm
 
 # With the facts that `clamor --version` prints; without Python it prints the version alone. They are in an object file
@@ -74,11 +74,12 @@ check-meter: needs-test
 	swift build -c release --product clamor
 	CLAMOR_CHECK_METER=1 CLAMOR_BINARY="$(CURDIR)/$(CLAMOR)" $(SWIFT_TEST) --filter CheckMeter
 
-# Checks `clamor capacity`, `clamor compare` and `clamor trend` against known answers: two hours, 80 and 40 minutes on a
-# quiet machine; they write results/reference/capacity.md, compare.md and trend.md. A shorter one:
+# Checks `clamor capacity`, `clamor compare`, `clamor trend`, `--until-decided` and SUBSCRIBE against known answers: two
+# hours, 80, 40, 60 and 10 minutes on a quiet machine; they write capacity.md, compare.md, trend.md, decided.md and
+# subscribe.md in results/reference. A shorter one:
 # make check-compare CHECK='--same 5'; in parts: CHECK='--keep .build/compare.jsonl'.
 CHECK :=
-check-capacity check-compare check-trend: check-%: needs-test
+check-capacity check-compare check-trend check-decided check-subscribe: check-%: needs-test
 	swift build -c release --product clamor
 	Benchmarks/Answers/check $* $(CHECK)
 

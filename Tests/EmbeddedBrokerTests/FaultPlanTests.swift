@@ -11,7 +11,7 @@ struct FaultPlanTests {
         let plan = try FaultPlan.parse(
             line: """
                 drop 0.1% duplicate 100 reorder 50 delay 5ms delay-every 2 stall 2s@10s \
-                disconnect-every 500ms max-rate 1000/s retry-storm 3 fragment 1-7 refuse 0x87
+                disconnect-every 500ms max-rate 1000/s retry-storm 3 spin 90 fragment 1-7 refuse 0x87
                 """
         )
         var expected = FaultPlan()
@@ -24,6 +24,7 @@ struct FaultPlanTests {
         expected.disconnectEvery = .milliseconds(500)
         expected.maximumRate = 1_000
         expected.retryStorm = 3
+        expected.spin = 90
         expected.fragment = 1...7
         expected.refuse = 0x87
         #expect(plan == expected)

@@ -381,7 +381,7 @@ struct InvocationTests {
     func broker() throws {
         let line = """
             broker -h 0.0.0.0 -p 0 --duplicate 3 --reorder 4 --delay 5ms --delay-every 2 --disconnect-every 1s \
-            --max-rate 1000/s --retry-storm 3 --fragment 1-7 --refuse 0x87
+            --max-rate 1000/s --retry-storm 3 --spin 90 --fragment 1-7 --refuse 0x87
             """
         guard case .broker(let options) = Invocation.parse(line.split(separator: " ").map(String.init)) else {
             throw CancellationError()
@@ -389,7 +389,7 @@ struct InvocationTests {
         #expect(options.host == "0.0.0.0")
         #expect(options.port == 0)
         let faults = """
-            duplicate 3 reorder 4 delay 5ms delay-every 2 disconnect-every 1s max-rate 1000/s retry-storm 3 \
+            duplicate 3 reorder 4 delay 5ms delay-every 2 disconnect-every 1s max-rate 1000/s retry-storm 3 spin 90 \
             fragment 1-7 refuse 0x87
             """
         #expect(try options.faults == FaultPlan.parse(line: faults))

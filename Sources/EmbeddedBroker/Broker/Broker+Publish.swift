@@ -9,6 +9,7 @@ extension Broker {
         } else {
             self.tally.receivedDUP[view.firstByte >> 1 & 3] &+= 1
         }
+        if let rounds = self.faults.spin { self.spin(rounds) }
         if !view.rawProperties.isEmpty,
             let offset = RawProperties.offset(of: RawProperties.topicAlias, in: view.rawProperties)
         {

@@ -31,6 +31,7 @@ package enum BrokerAction: Hashable, Sendable {
 package struct Broker: ~Copyable {
     package let configuration: BrokerConfiguration
     let faults: FaultPlan
+    var spun: UInt64 = 1
     /// `ROOT/p2p/` of each P2P root.
     let p2pPrefixes: [[UInt8]]
 

@@ -25,6 +25,12 @@ struct ReorderTimeout {
 extension Broker {
     private static let billion: UInt64 = 1_000_000_000
 
+    /// Each round needs the one before, and the result is kept, so no compiler leaves them out.
+    @inline(never)
+    mutating func spin(_ rounds: UInt64) {
+        for _ in 0..<rounds { self.spun = (self.spun ^ self.spun >> 29) &* 0xBF58_476D_1CE4_E5B9 &+ 1 }
+    }
+
     /// The initial state of a new subscription; `number` counts subscriptions from 1.
     func makeFaultState(number: UInt64) -> FaultState {
         // The golden ratio spreads the phases evenly over any number of subscriptions; the first phase is 0.

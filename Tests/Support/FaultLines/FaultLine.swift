@@ -13,7 +13,7 @@ package struct FaultLineError: Error, Hashable, CustomStringConvertible {
 extension FaultPlan {
     package static let names = [
         "drop", "duplicate", "reorder", "delay", "delay-every", "stall", "disconnect-every", "max-rate", "retry-storm",
-        "fragment", "refuse",
+        "spin", "fragment", "refuse",
     ]
 
     /// Parses one line of names and values, separated by spaces: `drop 0.1% delay 5ms`.
@@ -45,6 +45,7 @@ extension FaultPlan {
         case "disconnect-every": self.disconnectEvery = try FaultForm<TimeAmount>.span.read(value)
         case "max-rate": self.maximumRate = try FaultForm<Double>.rate.read(value)
         case "retry-storm": self.retryStorm = try FaultForm<UInt64>.every.read(value)
+        case "spin": self.spin = try FaultForm<UInt64>.every.read(value)
         case "fragment": self.fragment = try FaultForm<ClosedRange<Int>>.fragment.read(value)
         default: self.refuse = try FaultForm<UInt8>.connectRefusal.read(value)
         }
