@@ -36,8 +36,7 @@ package struct Summary {
         self.files = files
         self.page = page
         self.style = style
-        // Decoders have rates and no server.
-        self.detail = record.isOfDecoders ? .full : detail
+        self.detail = detail
     }
 
     /// At most 100 columns: longer lines are hard to read, and tables were laid out for it.
@@ -54,47 +53,21 @@ package struct Summary {
     }
 
     private var sections: [[String]] {
-        guard !self.nothingConnected else { return self.ownMeasurements + [self.whereFilesAre] }
+        guard !self.nothingConnected else { return [self.errors, self.hint, self.whereFilesAre] }
+        // Decoders have rates and no server.
         let figures =
-            self.detail == .compact
-            ? self.lines + [self.objectiveSection]
-            : [self.loadLine] + self.measurements + [
-                self.stages, self.objectiveSection, self.books, self.generator, self.server,
-            ]
-        return [self.notes] + figures + [self.whereFilesAre]
-    }
-
-    /// The measurements; with several groups, one section each under its name.
-    private var measurements: [[String]] {
-        guard let groups = self.record.groups else { return self.ownMeasurements }
-        return groups.flatMap { group in
-            [[self.title(group)]]
-                + Summary(self.record.part(group.name), detail: .full, style: self.style)
-                .ownMeasurements
-        }
-    }
-
-    var ownMeasurements: [[String]] {
-        guard !self.nothingConnected else { return [self.errors, self.hint] }
-        return [
-            self.connect, self.publish, self.stanzas, self.acknowledgements, self.blocked, self.requests, self.delivery,
-            self.stanzaDelivery, self.endToEnd, self.fanOut, self.decoder, self.fairness, self.errors,
-        ]
-    }
-
-    /// `── sensors · mqtt · 98 of 100 clients up ──`.
-    private func title(_ group: GroupRecord) -> String {
-        let clients = Words.count(group.clients, "client")
-        let words = group.up.map { $0 == group.clients ? clients : "\(Words.count($0)) of \(clients) up" }
-        let parts = [group.name, group.protocolName, words ?? clients]
-        return self.style.paint("── " + parts.joined(separator: " · ") + " ──", .bold)
+            self.record.isOfDecoders
+            ? [self.loadLine, self.decoderBenchmark, self.objectiveSection, self.generatorLine]
+            : self.lines + [self.hint, self.objectiveSection]
+        let others = [self.errors, self.fairness, self.decoder, self.books] + self.everything
+        return [self.notes] + figures + (self.detail == .full ? others : []) + [self.whereFilesAre]
     }
 
     private var whereFilesAre: [String] {
         guard let files = self.files else { return [] }
         let names = [self.page, "run.json metrics.csv timeline.csv latency.hlog"].compactMap(\.self)
         let others = [self.page.map { "page: \($0)" }, "all figures: --summary full"].compactMap(\.self)
-        let isWhole = self.detail == .full || self.nothingConnected
+        let isWhole = self.detail == .full || self.nothingConnected || self.record.isOfDecoders
         let words = isWhole ? names.joined(separator: " ") : others.joined(separator: " · ")
         return [self.style.paint("Files", .bold) + "  \(files.hasSuffix("/") ? files : files + "/")  \(words)"]
     }

@@ -6,7 +6,9 @@ extension Summary {
     var lines: [[String]] {
         let stages = self.stageMetrics.isEmpty ? [] : self.stageRows
         let counts = SummaryCounts(self.record.metrics)
-        let head = self.clientsLine(counts) + self.publishLine(counts) + self.deliveryLine(counts) + self.losses
+        let head =
+            self.clientsLine(counts) + self.publishLine(counts) + self.deliveryLine(counts) + self.losses
+            + self.retainedLine
         let tail = self.timeLine + self.errorLine + self.generatorLine + self.line("Server", self.serverParts)
         return [self.loadLine + head + self.remark(counts), self.groupRows, self.latencyRows, stages, tail]
     }
@@ -103,7 +105,9 @@ extension Summary {
         guard let received = sums.map({ Double($0.received) }) ?? counts.arrived.value else { return [] }
         let duplicated = Double(self.record.books.reduce(0) { $0 + ($1.duplicated ?? 0) })
         // Messages of another run, or stored before this one.
-        let others = counts.arrived.value.map { $0 - received - duplicated - (counts.overlapping.value ?? 0) }
+        let others = counts.arrived.value.map {
+            $0 - received - duplicated - (counts.overlapping.value ?? 0) - self.copies.received
+        }
         func found(_ count: Double?, _ word: String) -> String? {
             count.flatMap { $0 > 0 ? "\(Words.number($0)) \(word)" : nil }
         }
@@ -121,6 +125,29 @@ extension Summary {
                     found(kind == .deliveryDuplicated ? duplicated : counts.irregular[kind]?.value, kind.title)
                 }
                 + [sums == nil ? nil : found(others, "others received")]
+        )
+    }
+
+    /// The stored copies that SUBSCRIBE packets were owed.
+    private var copies: (expected: Double, received: Double, lost: Double, outstanding: Double) {
+        func total(_ kind: MetricDefinition) -> Double { self.record.metrics.counters([kind]).sum { $0.value } ?? 0 }
+        let (all, lost, owed) = (total(.retainedExpected), total(.retainedLost), total(.retainedOutstanding))
+        return (all, all - lost - owed, lost, owed)
+    }
+
+    private var retainedLine: [String] {
+        let copies = self.copies
+        guard copies.expected > 0 else { return [] }
+        // Groups have rates of their own.
+        let rates = self.record.metrics(named: .retainedRate).compactMap(\.gauge?.value)
+        let rate = rates.count == 1 ? " (\(Words.rate(rates[0])) while they came)" : ""
+        let stale = self.record.metrics.counters([.retainedStale]).sum { $0.value } ?? 0
+        return self.line(
+            "Retained",
+            ["\(Words.number(copies.received)) of \(Words.number(copies.expected)) expected\(rate)"]
+                + [(copies.lost, "lost"), (copies.outstanding, "outstanding"), (stale, "stale")].map { count, word in
+                    count > 0 || word == "lost" ? "\(Words.number(count)) \(word)" : nil
+                }
         )
     }
 
@@ -235,7 +262,7 @@ extension Summary {
         )
     }
 
-    private var generatorLine: [String] {
+    var generatorLine: [String] {
         let facts = self.record.generator
         return self.line(
             "Generator",

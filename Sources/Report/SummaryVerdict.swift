@@ -3,22 +3,20 @@ package import Measurement
 extension Summary {
     /// Measurement and objectives side by side: neither is to be missed for the other.
     ///
-    /// The compact text leaves out the reasons that the sentence has word for word.
+    /// Reasons that the sentence has word for word are left out.
     var opening: [String] {
-        let isCompact = self.detail == .compact
         let words = self.record.findings?.sentence ?? ""
         let reasons = (self.record.verdict?.reasons ?? []).filter { reason in
             // The code of a silent server is in the exit status.
-            !isCompact || !words.contains(reason.code == Verdict.Reason.silentCode ? reason.text : reason.line)
+            !words.contains(reason.code == Verdict.Reason.silentCode ? reason.text : reason.line)
         }
         func paragraph(_ text: String) -> [String] { self.paragraph(text, indent: 2, hanging: 2) }
         let sentence = self.line("Outcome", [ServerOutcome(self.record).text])
         let rest = (self.segment.map(paragraph) ?? []) + reasons.flatMap { paragraph("! \($0.line)") }
         let state = self.style.paint(self.state.uppercased(), self.record.verdict?.state.ink ?? .yellow)
         guard let objectives = self.objectives else { return ["\(state)  \(self.headline)"] + sentence + rest }
-        let rows = self.hasFailed && !isCompact ? self.objectiveRows() + [""] : []
         let met = self.style.paint(objectives, self.hasFailed ? .red : .green)
-        return ["\(state) · \(met)"] + sentence + rows + [self.headline] + rest
+        return ["\(state) · \(met)"] + sentence + [self.headline] + rest
     }
 
     /// `3 of 4 objectives met`; nothing of a run that tested none, such as one in which no client connected.
@@ -87,20 +85,18 @@ extension Summary {
     /// The compact text lists only failed objectives where there are more than these.
     private static let mostObjectives = 6
 
-    /// The objectives; the full text of a failed run has them in its opening.
     var objectiveSection: [String] {
         let results = self.record.thresholds
-        let isCompact = self.detail == .compact
-        guard !results.isEmpty, isCompact || !self.hasFailed else { return [] }
+        guard !results.isEmpty else { return [] }
+        let isShort = self.detail == .compact && results.count > Self.mostObjectives
         let share = self.record.findings?.withinObjective.map {
             "  \(Words.percent($0)) of the seconds met the latency objectives"
         }
-        return [self.style.paint("Objectives", .bold) + (isCompact ? share ?? "" : "  all \(results.count) met")]
-            + self.objectiveRows { !isCompact || !$0.ok || results.count <= Self.mostObjectives }
+        return [self.style.paint("Objectives", .bold) + (share ?? "")] + self.objectiveRows { !isShort || !$0.ok }
     }
 
     /// `met`, `FAILED` or `undecided`, the sentence, and the figure that decided.
-    func objectiveRows(where isShown: (ThresholdResult) -> Bool = { _ in true }) -> [String] {
+    private func objectiveRows(where isShown: (ThresholdResult) -> Bool) -> [String] {
         let results = self.record.thresholds
         let width = results.map(\.expression.count).max() ?? 0
         let marks = max(6, results.map(\.state.word.count).max() ?? 0)
@@ -134,8 +130,15 @@ extension Summary {
     /// Whether the run never had a connection: then every figure is zero and shows nothing of the server.
     var nothingConnected: Bool { self.record.hasNeverConnected }
 
-    /// Where to look first.
-    var hint: [String] { [self.style.paint("Hint", .bold) + "  " + self.record.connectionHint] }
+    /// Where to look first, if no client of the run or of a group had a connection.
+    var hint: [String] {
+        let title = self.style.paint("Hint", .bold) + "  "
+        guard !self.nothingConnected else { return [title + self.record.connectionHint] }
+        return (self.record.groups ?? []).compactMap { group in
+            let part = self.record.part(group.name)
+            return part.hasNeverConnected ? "\(title)\(group.name): \(part.connectionHint)" : nil
+        }
+    }
 }
 
 extension Verdict.State {
@@ -171,7 +174,7 @@ extension ThresholdResult {
     /// The means to decide it; `nil` if it is decided, or if nothing but an answer would.
     package var remedy: String? {
         guard self.state == .undecided, let low = self.value, let high = self.high,
-            (try? Threshold.parse(self.expression))?.isOf(.deliveryLost) == true
+            (try? Threshold.parse(self.expression))?.isOf([.deliveryLost, .retainedLost]) == true
         else { return nil }
         return "\(Words.number(high - low)) outstanding when the drain ended; give it more time"
     }

@@ -80,3 +80,36 @@ extension Books {
         )
     }
 }
+
+/// Messages that servers hold for a slow client, besides those in flight to it; they drop the others.
+///
+/// By default: mosquitto.conf(5); EMQX, "In-flight and Message Queue"; VerneMQ, "Options".
+private let queueLimits: [(server: String, waiting: Int, inFlight: Int, settings: String)] = [
+    ("mosquitto", 1_000, 20, "max_queued_messages 1000 + max_inflight_messages 20"),
+    ("EMQX", 1_000, 32, "max_mqueue_len 1000 + max_inflight 32"),
+    ("VerneMQ", 1_000, 20, "max_online_messages 1000 + max_inflight_messages 20"),
+]
+
+extension Verdict.Reason {
+    package static let retainedLimitCode = "retained-limit"
+
+    /// Copies of further topics are in no count.
+    package static let retainedTopics = Self(
+        code: "retained-topics",
+        text: "the run retained more than \(Words.count(65_536)) topics; copies of the others are not followed"
+    )
+
+    /// The limit that clients met which lost stored copies, if each of them got as many as a server holds by default.
+    ///
+    /// `counts`: how many copies they got. `receiveMaximum`: the most messages in flight that the clients allow.
+    package static func retainedLimit(_ counts: Set<Int>, receiveMaximum: Int) -> Self? {
+        guard counts.count == 1, let count = counts.first else { return nil }
+        let found = queueLimits.filter { $0.waiting + min($0.inFlight, receiveMaximum) == count }
+        guard !found.isEmpty else { return nil }
+        let servers = found.map { "\($0.server) (\($0.settings))" }.joined(separator: ", or of ")
+        return Self(
+            code: self.retainedLimitCode,
+            text: "each client that missed some got \(Words.count(UInt64(count))): the default limit of \(servers)"
+        )
+    }
+}

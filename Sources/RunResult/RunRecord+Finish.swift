@@ -145,15 +145,30 @@ extension RunRecord {
             let end = "not come when the drain ended"
             return Self.words(owed, of: sum(\.expected), "deliveries", singular: "had \(end)", "had \(end)")
         }
+        func count(_ metric: MetricDefinition) -> UInt64 {
+            self.whole(metric).reduce(0) { $0 + UInt64(bounded: $1.counter?.value ?? 0) }
+        }
+        let copies = count(.retainedOutstanding)
+        if copies > 0 {
+            let end = "not come when the drain or their connection ended"
+            return Self.words(
+                copies,
+                of: count(.retainedExpected),
+                "retained messages",
+                singular: "had \(end)",
+                "had \(end)"
+            )
+        }
         let turns = self.turns
         guard turns.outstanding > 0 else { return nil }
         let noun = "changes of subscriptions"
         return Self.words(turns.outstanding, of: turns.due, noun, singular: "was not answered", "were not answered")
     }
 
-    /// The SUBSCRIBE and UNSUBSCRIBE packets of a subscription churn, with the turns that were not begun.
+    /// The SUBSCRIBE and UNSUBSCRIBE packets of a subscription churn, with the turns that were not begun; and the
+    /// UNSUBSCRIBE packets of clients that leave.
     var turns: (due: UInt64, outstanding: UInt64) {
-        self.whole(.subscriptionChurn).compactMap(\.duration).reduce((0, 0)) { sum, leg in
+        self.whole(.subscriptionChurn, .unsubscribe).compactMap(\.duration).reduce((0, 0)) { sum, leg in
             (sum.0 &+ leg.count, sum.1 &+ (leg.unanswered?.outstanding ?? 0))
         }
     }

@@ -7,12 +7,12 @@ import clamor
 
 @Suite("The ready scenarios of clamor init, shortened")
 struct ReadyScenarioTests {
-    private static func text(_ name: String) throws -> String {
+    static func text(_ name: String) throws -> String {
         try #require(ReadyScenario.all.first { $0.name == name }).text
     }
 
     /// `NAME=VALUE` pairs, separated by blanks.
-    private static func flags(_ variables: String) -> String {
+    static func flags(_ variables: String) -> String {
         variables.split(separator: " ").map { "--set \($0)" }.joined(separator: " ")
     }
 
@@ -25,6 +25,8 @@ struct ReadyScenarioTests {
             ("login-storm", "CLIENTS=12 CALM=1s STORM=1s AFTER=1s P99=30s", 3),
             ("session-drain", "PAIRS=6 STEADY=1s AWAY=1s AFTER=1s P99=30s", 3),
             ("overload", "DEVICES=10 RATE=100/s BEFORE=1s OVERLOAD=1s AFTER=1s P99=30s", 3),
+            ("retained-storm", "RATE=30/s WATCHERS=5 SET=1s STORM=1s AGAIN=1s P99=30s", 3),
+            ("subscribe-sequence", "CLIENTS=3 FILTERS=20 HOLD=1s P99=30s", 1),
             ("request-response", "CLIENTS=8 SETTLE=1s PEAK=1s P99=30s TIMEOUT=30s", 2),
             ("ombs-connect", "CLIENTS=20 DURATION=1s", 1), ("ombs-connect-large", "SCALE=20 DURATION=1s", 1),
             ("ombs-fan-out", "SUBSCRIBERS=9 DURATION=5s", 1), ("ombs-fan-out-large", "SCALE=9 DURATION=1s", 1),

@@ -91,7 +91,9 @@ struct PlanRecordTests {
         "warmup": .init("--warmup 5"), "drain": .init("--drain 5"), "read-size": .init("--read-size 5"),
         "validate": .init("--validate off"), "raw": .init(from: "--raw 00", to: "--raw 01"),
         "topology": .init("--topology fan-in"), "separate": .init("--separate", beside: "-h a,b -c 2"),
-        "subscribers": .init("--subscribers 3"),
+        "subscribers": .init("--subscribers 3"), "filter-count": .init("--filter-count 3", beside: "-t a/%s"),
+        "subscribe-packets": .init("--subscribe-packets each"), "unsubscribe": .init("--unsubscribe"),
+        "subscribe-pace": .init("--subscribe-pace 5/s", beside: "--subscribe-packets each"),
     ]
 
     static let xmpp: [String: Variation] = Self.mqtt.merging([

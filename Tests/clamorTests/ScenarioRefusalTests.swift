@@ -31,7 +31,7 @@ struct ScenarioRefusalTests {
         "name, tags, duration, warmup, drain, seed, thresholds, min_clients, target, bridged, groups, templates, stages, "
         + "vars, include"
     private static let subscribeKeys =
-        "filter, qos, no_local, retain_as_published, retain_handling, identifier, user_properties"
+        "filter, qos, count, packets, pace, unsubscribe, no_local, retain_as_published, retain_handling, identifier, user_properties"
     private static let who = "jid: u%i@x, password: p"
 
     static let wrongs = [
@@ -224,7 +224,7 @@ struct ScenarioRefusalTests {
         Wrong(
             "a filter among the options of subscribers",
             "groups:\n  a:\n    subscribers: 2\n    publish: { topic: t }\n    subscribe: { filter: t, no_local: true }\n",
-            "5:18: a.subscribe: unknown key 'filter'; here are no_local, retain_as_published, retain_handling, identifier"
+            "5:18: a.subscribe: unknown key 'filter'; here are packets, pace, unsubscribe, no_local, retain_as_published, retain_handling, identifier"
         ),
         Wrong(
             "options of subscribers that are none",

@@ -277,12 +277,15 @@ extension MetricDefinition {
     // MARK: Receiving
 
     private static let receiving: [MetricDefinition] = [
-        subscribe, ping, received, delivery, deliveryExpected, deliveryReceived, deliveryLost, deliveryOutstanding,
+        subscribe, unsubscribe, ping, received, delivery, deliveryExpected, deliveryReceived, deliveryLost,
+        deliveryOutstanding,
         deliveryLate, deliveryMissing, deliveryDuplicated, deliveryOverlap, deliveryReordered, deliveryNegative,
-        deliveryGaps,
+        deliveryGaps, retained, retainedExpected, retainedLost, retainedOutstanding, retainedStale, retainedRate,
     ]
     package static let subscribe = duration("subscribe_duration").role(.step).word("subscribe")
-        .help("From SUBSCRIBE to SUBACK.")
+        .help("From SUBSCRIBE, or from the time at which it was due, to SUBACK; one sample a packet.")
+    package static let unsubscribe = duration("unsubscribe_duration").role(.step).word("unsubscribe")
+        .help("From UNSUBSCRIBE to UNSUBACK, of clients that unsubscribe before they leave.")
     package static let ping = duration("ping_duration").role(.step).word("ping").help("From PINGREQ to PINGRESP.")
     package static let received = counter("received", "qos retained stanza delayed from").up.limit(.rate)
         .help("Messages or stanzas that clients received.")
@@ -314,6 +317,20 @@ extension MetricDefinition {
         .help("Messages that arrived before they were due, by clocks that differ.")
     package static let deliveryGaps = counter("delivery_gaps", "qos").word("missing in gaps").settled
         .help("Missing message numbers, of subscribers without publishers in the run.")
+
+    package static let retained = duration("retained_duration", "which=first|last").role(.step).word("retained")
+        .witness(retainedExpected).main
+        .help("From SUBSCRIBE to the first, and to the last, stored copy that it is owed.")
+    package static let retainedExpected = counter("retained_expected").settled
+        .help("Stored copies owed to a SUBSCRIBE: topics whose value was acknowledged before it.")
+    package static let retainedLost = counter("retained_lost").mishap.limit(.count).settled
+        .help("Stored copies that did not come, although the server was quiet and then answered.")
+    package static let retainedOutstanding = counter("retained_outstanding").mishap.settled
+        .help("Stored copies that had neither come nor were lost when the drain, or their connection, ended.")
+    package static let retainedStale = counter("retained_stale").mishap.limit(.count)
+        .help("Stored copies of an older value than the last acknowledged one, or of one that was cleared.")
+    package static let retainedRate = gauge("retained_rate").up
+        .help("Stored copies per second, over the time in which copies were under way to some client.")
 
     // MARK: Requests
 

@@ -232,10 +232,11 @@ extension Threshold {
         // Without such an event there is no such metric.
         if readings.isEmpty, self.definition?.isRare == true, self.field == .rate { return Bounded(0) }
         guard let figure = figures.value(of: self.field) else { return nil }
-        guard self.isOf([.deliveryLost, .requestsLost]), self.field != .rate else { return figure }
-        // Outstanding deliveries may be lost.
+        guard self.isOf([.deliveryLost, .requestsLost, .retainedLost]), self.field != .rate else { return figure }
+        // What is outstanding may be lost.
         let labels = self.labels.removing(Labels.cause)
-        let outstanding = source.readings(of: MetricDefinition.deliveryOutstanding.name, stage: nil)
+        let owed = self.isOf([.retainedLost]) ? MetricDefinition.retainedOutstanding : .deliveryOutstanding
+        let outstanding = source.readings(of: owed.name, stage: nil)
             .filter { $0.labels.contains(labels) }
             .reduce(0) { sum, reading in
                 if case .counter(let counter) = reading.value { sum + counter.value } else { sum }
@@ -292,7 +293,7 @@ extension Threshold {
 
     /// Durations of operations that have no books.
     private static let singleOperations: [MetricDefinition] = [
-        .connect, .reconnect, .subscribe, .subscriptionChurn, .mucJoin, .presenceSetup,
+        .connect, .reconnect, .subscribe, .unsubscribe, .subscriptionChurn, .mucJoin, .presenceSetup,
     ]
 }
 

@@ -145,6 +145,11 @@ extension RunPage {
             guard let count = self.total([kind]), count > 0 else { continue }
             tile.notes.append(.init("\(Words.number(count)) \(kind.title)"))
         }
+        for kind in [MetricDefinition.retainedLost, .retainedOutstanding, .retainedStale] {
+            guard let count = self.total([kind]), count > 0 else { continue }
+            tile.tone = .bad
+            tile.notes.append(.init("\(Words.number(count)) \(kind.title)", tone: .bad))
+        }
         return tile
     }
 

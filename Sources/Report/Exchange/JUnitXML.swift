@@ -114,7 +114,7 @@ package struct JUnitXML: Sendable {
         let name = summary.commandName
         let losses = record.lossTexts
         let thresholds = record.thresholds.map { result in
-            let isOfLoss = (try? Threshold.parse(result.expression))?.isOf(.deliveryLost) == true
+            let isOfLoss = (try? Threshold.parse(result.expression))?.isOf([.deliveryLost, .retainedLost]) == true
             let remedy = [result.remedy].compactMap(\.self)
             let words = (["measured: \(result.valueText)"] + remedy + (isOfLoss ? losses : [])).joined(separator: "\n")
             return Case(

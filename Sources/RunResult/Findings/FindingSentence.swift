@@ -125,6 +125,20 @@ struct FindingSentence {
     }
 
     private var loss: Statement? {
+        let all = [self.lostMessages, self.lostCopies].compactMap(\.self)
+        return all.isEmpty ? nil : (all.map(\.text).joined(separator: "; "), nil)
+    }
+
+    /// Stored copies that a SUBSCRIBE was owed, with the limit that they met.
+    private var lostCopies: Statement? {
+        let lost = self.total(.retainedLost)
+        guard lost > 0 else { return nil }
+        let limit = self.run.notes?.first { $0.code == Verdict.Reason.retainedLimitCode }.map { "; \($0.text)" }
+        let all = FindingWords.count(self.total(.retainedExpected), "retained message")
+        return ("\(Words.number(lost)) of \(all) did not come\(limit ?? "")", nil)
+    }
+
+    private var lostMessages: Statement? {
         let lost = (self.run.ledger.lost ?? [:]).filter { $0.value > 0 }
         guard self.run.ledger.on, !lost.isEmpty else { return nil }
         let count = lost.values.reduce(0, +)
@@ -153,6 +167,8 @@ struct FindingSentence {
 
     /// A run that only subscribes, and heard nothing.
     private var isSilentSubscriber: Bool {
+        // Where clients unsubscribe too, that is the load.
+        guard self.run.whole(.unsubscribe).isEmpty else { return false }
         let received = self.run.metrics.filter { $0.isOf(.received) }
         let offered = MetricDefinition.all(.offered)
         return self.run.metrics.contains { $0.isOf(.subscribe) } && !received.isEmpty
@@ -188,17 +204,18 @@ struct FindingSentence {
 
     /// Faults that no time line dates and no standard permits: MQTT 5.0 §4.3.3 and §4.6, RFC 6120 §10.1 and §8.3.
     private var irregular: Statement? {
-        func total(_ metric: MetricDefinition, _ labels: Labels = [:]) -> Double {
-            self.run.metrics.filter { $0.isOf(metric) && $0.labels.contains(labels) && $0.labels[Labels.stage] == nil }
-                .reduce(0) { $0 + ($1.counter?.value ?? 0) }
-        }
         let found = [
-            (total(.deliveryDuplicated, ["qos": "2"]), "message", "came twice at QoS 2"),
-            (total(.deliveryReordered), "message", "came out of order"),
-            (total(.stanzaRefused), "stanza", "came back as an error"),
+            (self.total(.deliveryDuplicated, ["qos": "2"]), "message", "came twice at QoS 2"),
+            (self.total(.deliveryReordered), "message", "came out of order"),
+            (self.total(.retainedStale), "retained message", "came in an older state"),
+            (self.total(.stanzaRefused), "stanza", "came back as an error"),
         ].filter { $0.0 > 0 }
         guard !found.isEmpty else { return nil }
         return (found.map { "\(FindingWords.count($0, $1)) \($2)" }.joined(separator: "; "), nil)
+    }
+
+    private func total(_ metric: MetricDefinition, _ labels: Labels = [:]) -> Double {
+        self.run.whole(metric).filter { $0.labels.contains(labels) }.reduce(0) { $0 + ($1.counter?.value ?? 0) }
     }
 
     /// Answers that fell behind the load until its end.

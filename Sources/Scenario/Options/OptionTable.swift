@@ -751,6 +751,22 @@ package struct OptionTable: Sendable {
     .into(\MQTTOptions.publishProperties.subscriptionIdentifier, plan: .fact("publish.subscription_identifier"))
     .part(of: .version5)
 
+    let subscriptionsTitle = OptionTitle("SUBSCRIBE")
+    let filterCount = OptionEntry("--filter-count", key: "subscribe.count", .number(1...10_000), of: [.sub])
+        .help("Filters made of each -t, with their numbers from 1 in place of %s.").usual("1")
+        .into(\MQTTOptions.subscribe.count, plan: .fact("subscribe.count")).example("-t 'a/%s/#' --filter-count 100")
+    let packets = OptionEntry("--subscribe-packets", key: "subscribe.packets", .choice("packets"), of: .subscribing)
+        .help("SUBSCRIBE packets of a client: one with all filters, or one for each, after the last SUBACK.")
+        .into(\MQTTOptions.subscribe.packets, plan: .fact("subscribe.packets"))
+    let subscribePace = OptionEntry("--subscribe-pace", key: "subscribe.pace", .rate, of: .subscribing)
+        .help("SUBSCRIBE packets of each client per second; their time counts from due.").usual(
+            "as fast as SUBACK comes"
+        )
+        .into(\MQTTOptions.subscribe.pace, plan: .fact("subscribe.pace"))
+    let unsubscribe = OptionEntry("--unsubscribe", key: "subscribe.unsubscribe", .flag, of: .subscribing)
+        .help("Unsubscribe from all filters at the end of the run, in one packet.")
+        .into(\MQTTOptions.subscribe.unsubscribes, plan: .fact("subscribe.unsubscribe"))
+
     let subscribingTitle = OptionTitle("MQTT 5 options of SUBSCRIBE")
     let noLocal = OptionEntry("--no_local --no-local", key: "subscribe.no_local", .flag, of: .subscribing)
         .help("Receive no messages of the client's own.")
@@ -951,6 +967,9 @@ package struct OptionTable: Sendable {
         .help("While reading is behind for over a second, each PUBLISH costs as much of --max-rate as n.")
         .into(\BrokerOptions.faults.retryStorm)
         .needing(\.brokerMaxRate, "is a part of that rate; add \(\.brokerMaxRate)")
+    let spin = OptionEntry("--spin", .fault(.every), of: [.broker])
+        .help("Rounds of arithmetic that each PUBLISH read costs besides, about 1 ns each.")
+        .into(\BrokerOptions.faults.spin)
     let fragment = OptionEntry("--fragment", .fault(.fragment), of: [.broker])
         .help("Bytes per write, such as 1-7.").into(\BrokerOptions.faults.fragment)
     let refuseCode = OptionEntry("--refuse", .fault(.connectRefusal), of: [.broker])

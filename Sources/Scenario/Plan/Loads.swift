@@ -104,12 +104,15 @@ extension MQTTOptions {
         load.batch = self.batch
         load.isOpenLoop = self.isOpenLoop
         load.topology = self.kind == .sub ? .fanIn : self.topology
-        load.filters = self.subscriptions.map { own in
-            MQTTLoad.FilterTemplate(
-                self.template(own.filter),
-                qos: own.qos.flatMap(QoS.init(rawValue:)),
-                options: own.options
-            )
+        load.filters = self.subscriptions.flatMap { own in
+            let template = self.template(own.filter)
+            return (1...(own.options.count ?? 1)).map { number in
+                MQTTLoad.FilterTemplate(
+                    own.options.count == nil ? template : template.numbered(number),
+                    qos: own.qos.flatMap(QoS.init(rawValue:)),
+                    options: own.options
+                )
+            }
         }
         load.publishersSubscribe = self.kind == .pub && !self.subscriptions.isEmpty
         load.targets = self.targetCount

@@ -105,6 +105,12 @@ package struct AbsentMetric {
         Need(beginning: "muc_", of: [.muc]),
         Need(beginning: "presence_", of: [.presence]),
         Need([.received], of: Set<CommandName>.xmpp.union([.sub, .pubsub])),
+        Need(
+            beginning: "retained_",
+            of: [.pubsub],
+            "subscribers of what the run retains at QoS 1 or 2, in one segment; set \(\.retain) and \(\.qos, "1")"
+        ),
+        Need([.unsubscribe], of: .subscribing, "clients that unsubscribe; set \(\.unsubscribe)"),
         Need([.subscribe, .ping], of: .mqtt),
         Need([.decodeThousand], beginning: "decode_packet_", of: [.decode]),
         Need([.reads], beginning: "decode_", of: Set<CommandName>.loads.union([.decode])),

@@ -34,6 +34,19 @@ extension GivenOptions {
                 self.refuse(\.filters, "'\(filter)': \(problem)", at: index)
             }
         }
+        let all = options.subscriptions
+        for (index, own) in all.enumerated()
+        where own.options.count ?? 1 > 1 && !options.template(own.filter).hasMessageNumber {
+            let words: OptionWords = "'\(own.filter)' has no %s for the numbers of \(\.filterCount); write one into it"
+            filters.isEmpty ? self.refuse(\.filterCount, words) : self.refuse(\.filters, words, at: index)
+        }
+        if all.reduce(0, { $0 + ($1.options.count ?? 1) }) > 65_000 {
+            self.refuse(\.filters, "are more than 65,000 for a client; use fewer, or a smaller \(\.filterCount)")
+        }
+        if all.contains(where: { $0.options.pace != nil }), !all.contains(where: { $0.options.packets == .each }) {
+            let each: OptionWords = "spaces several packets; set \(\.packets, "each"), or leave it out"
+            self.refuse(\.subscribePace, each)
+        }
     }
 
     mutating func readTopology(into options: inout MQTTOptions) {

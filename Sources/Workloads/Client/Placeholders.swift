@@ -226,6 +226,21 @@ package struct Template: Hashable, Sendable {
     /// Renders differently for each message, because of `%s`, `%t`, `%rand_N` and the like.
     package var variesPerMessage: Bool { self.pieces.contains { $0.variesPerMessage } }
 
+    /// The same with a number in place of `%s`.
+    package func numbered(_ number: Int) -> Template {
+        var template = self
+        template.pieces = self.pieces.map { $0 == .messageNumber ? .literal(Array("\(number)".utf8)) : $0 }
+        return template
+    }
+
+    /// Contains `%s`.
+    package var hasMessageNumber: Bool { self.pieces.contains(.messageNumber) }
+
+    /// Contains a time, so that it is not the same when it is rendered again.
+    package var variesByTime: Bool {
+        self.pieces.contains { if case .timestamp = $0 { true } else { $0 == .nanoseconds } }
+    }
+
     /// Indices of the columns that the template names.
     package var columns: Set<Int> {
         self.pieces.reduce(into: []) { if case .column(let index) = $1 { $0.insert(index) } }

@@ -34,14 +34,26 @@ package struct MQTTLoad: Sendable {
         case fixed(UInt16)
     }
 
-    /// Options that all subscriptions share besides their QoS; MQTT 5 only.
+    /// Options that all subscriptions share besides their QoS; those of the protocol are of MQTT 5.
     package struct SubscriptionOptions: Hashable, Sendable {
         package var noLocal = false
         package var retainAsPublished = false
         package var retainHandling = Subscription.RetainHandling.send
         package var properties = Properties()
+        /// Filters made of one text, with their numbers in place of `%s`; `nil`: one, as it is.
+        package var count: Int?
+        package var packets = SubscribePackets.one
+        /// SUBSCRIBE packets of each client per second, where it sends several; `nil`: each follows the last SUBACK.
+        package var pace: Double?
+        /// Clients unsubscribe before they leave.
+        package var unsubscribes = false
 
         package init() {}
+    }
+
+    /// How many SUBSCRIBE packets a client's filters take.
+    package enum SubscribePackets: String, Hashable, Sendable, CaseIterable {
+        case one, each
     }
 
     /// The part that a segment of a load has in common with the other segments.
@@ -237,9 +249,19 @@ package struct MQTTLoad: Sendable {
     /// With Retain As Published it is the publisher's own flag (MQTT 5.0 §3.8.3.1). Stored copies then arrive only if
     /// Retain Handling requests them.
     package var marksStoredCopies: Bool {
-        let options = self.filters.isEmpty ? [self.subscribeOptions] : self.filters.map(\.options)
-        return !options.contains { $0.retainAsPublished && $0.retainHandling == .doNotSend }
+        !self.filterOptions.contains { $0.retainAsPublished && $0.retainHandling == .doNotSend }
     }
+
+    private var filterOptions: [SubscriptionOptions] {
+        self.filters.isEmpty ? [self.subscribeOptions] : self.filters.map(\.options)
+    }
+
+    var subscribesEach: Bool { self.filterOptions.contains { $0.packets == .each } }
+    var subscribeInterval: TimeAmount? {
+        // An hour is longer than any run waits for its clients.
+        self.filterOptions.compactMap(\.pace).min().map { .nanoseconds(Int64(min(1e9 / $0, 3_600e9))) }
+    }
+    var unsubscribes: Bool { self.filterOptions.contains(where: \.unsubscribes) }
 
     /// Whether clients connect more than once.
     package var comesBack: Bool { self.reconnects > 0 || !self.departures.isEmpty }

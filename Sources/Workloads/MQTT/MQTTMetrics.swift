@@ -49,6 +49,9 @@ package struct MQTTMetrics: Sendable {
     package let answers: CounterID?
     package let scheduleLag: DurationID
     package let subscribe: DurationID
+    let unsubscribe: DurationID?
+    /// `nil` of clients that get no copies of what the run retains.
+    package let retained: RetainedMetrics?
     /// The metrics of the subscription churn, if the load has one.
     package let subscriptionChurn: SubscriptionChurnMetrics?
     package let ping: DurationID
@@ -80,6 +83,9 @@ package struct MQTTMetrics: Sendable {
         self.answers = isRequest ? catalog.counter(.requestsAnswered) : nil
         self.scheduleLag = catalog.duration(.scheduleLag)
         self.subscribe = catalog.duration(.subscribe, wholeRun: true)
+        self.unsubscribe =
+            load.subscribes && load.unsubscribes ? catalog.duration(.unsubscribe, wholeRun: true) : nil
+        self.retained = plan.getsRetained(group) ? RetainedMetrics(&catalog) : nil
         self.subscriptionChurn = load.subscriptionChurn.map { _ in SubscriptionChurnMetrics(&catalog) }
         self.ping = catalog.duration(.ping, wholeRun: true)
         let levels = plan.levels(heardBy: group)
@@ -115,6 +121,10 @@ package struct MQTTMetrics: Sendable {
         var catalog = self.catalog
         _ = catalog.counter(.decodeTime, ["protocol": "mqtt"])
         catalog.addProcessGauges()
+        if self.retained != nil {
+            for kind in RetainedAccount.settled { _ = catalog.counter(kind) }
+            _ = catalog.gauge(.retainedRate)
+        }
         for qos in load.publishes ? load.streams.flatMap(\.qualities) : [] {
             for kind in [MetricDefinition.publishFailed, .publishExcused, .publishOutstanding] {
                 _ = catalog.counter(kind, ["qos": "\(qos.rawValue)"])

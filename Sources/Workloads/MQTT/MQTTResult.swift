@@ -25,6 +25,7 @@ package struct MQTTResult: Sendable {
     package var hasTooManyAudiences: Bool
     /// Receivers that got messages without the user property that they were sent with.
     package var stripped: Set<UInt32> = []
+    package var retained = RetainedAccount()
     /// The part of a segment whose publishers or subscribers have counterparts in other segments.
     package var joint: JointResult?
     /// The clients' tallies, by number in the run.
@@ -81,6 +82,7 @@ extension MQTTShardWork {
             end: self.deliveryEnd,
             hasTooManyAudiences: self.audiences.pointee.overflowed,
             stripped: Set(self.stripped.flatMap(self.receivers)),
+            retained: self.retained.account,
             joint: self.joint,
             tallies: self.numberedTallies
         )

@@ -29,6 +29,7 @@ extension MQTTShardWork {
         if reason >= 0x80 {
             self.books[publish.qos.rawValue].failed += 1
             self.noteUnknown(place, flight)
+            self.noteRetained(place, flight, publish.qos, isAcknowledged: false, now: now)
             publish.isReceived = type == .pubComp
             self.recordUnanswered(publish, ids, at: now, as: .failed)
             return self.error(
@@ -52,6 +53,7 @@ extension MQTTShardWork {
         self.meter.add(ids.pointee.acked)
         self.tallies[place].acked += 1
         self.noteKnown(place, flight)
+        self.noteRetained(place, flight, publish.qos, isAcknowledged: true, now: now)
         if response > self.tallies[place].longestAckNanoseconds {
             self.tallies[place].longestAckNanoseconds = response
         }
@@ -110,6 +112,7 @@ extension MQTTShardWork {
             return self.recordUnanswered(publish, ids, at: now, as: .outstanding, isWritten: false)
         }
         self.noteUnknown(place, flight)
+        self.noteRetained(place, flight, publish.qos, isAcknowledged: false, now: now)
         let qos = publish.qos.rawValue
         switch why {
         case .timedOut:

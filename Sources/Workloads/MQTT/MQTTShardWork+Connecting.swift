@@ -64,6 +64,7 @@ extension MQTTShardWork {
             self.handlePresent(place, resumed: holdsSubscription, now: now)
             self.markUp(place, now: now)
         } else {
+            self.awaitRetained(place, isNew: !resumed, now: now)
             self.subscribe(place, now: now)
         }
     }
@@ -102,10 +103,14 @@ extension MQTTShardWork {
 
     package func handleEnd(_ place: Int, _ end: ConnectionEnd) -> (isCounted: Bool, goesOn: Bool) {
         self.endTurn(place, isLost: self.clients[place].stage == .up)
+        self.sequences[place] = nil
+        self.endLeave(place, as: .outstanding)
         // The run's own end excuses nothing.
         switch self.clients[place].stage {
-        case .finishing, .flushing: break
-        default: if end == .pingTimedOut { self.noteSilence(place) } else { self.handleAbsent(place) }
+        case .finishing, .flushing: self.endRetained(place, .open, now: self.context.now)
+        default:
+            if end != .pingTimedOut { self.endRetained(place, .excused, now: self.context.now) }
+            if end == .pingTimedOut { self.noteSilence(place) } else { self.handleAbsent(place) }
         }
         return (isCounted: true, goesOn: true)
     }
@@ -118,19 +123,59 @@ extension MQTTShardWork {
         guard self.subscribes(place) else { return self.closeLink(place) }
         // The subscriber reads the server's queued messages before it reads the PINGRESP.
         self.clients[place].stage = .flushing
+        if self.metrics.unsubscribe != nil, self.unsubscribing[place] == nil,
+            let connection = self.clients[place].connection
+        {
+            let filters = self.load.subscriptions(of: self.number(place)).map(\.filter)
+            let now = self.context.refresh()
+            guard let id = connection.unsubscribe(filters) else {
+                self.error("unsuback", "no packet identifier is free, or the server takes no UNSUBSCRIBE so large")
+                return self.probe(place)
+            }
+            self.unsubscribing[place] = (id, now)
+            return self.wantsTimer(place, at: now + self.sessions[place].options.ackTimeout)
+        }
+        self.probe(place)
+    }
+
+    /// UNSUBACK does not come; the drain may be over, so the age is up to now.
+    private func endLeave(_ place: Int, as end: UnansweredEnd) {
+        guard let id = self.metrics.unsubscribe, let open = self.unsubscribing.removeValue(forKey: place) else {
+            return
+        }
+        self.meter.recordUnanswered(id, (self.context.now - open.sent).nanoseconds, lane: MetricLane.measured, as: end)
+    }
+
+    private func probe(_ place: Int) {
         self.probed = min(self.probed ?? .distantFuture, self.context.refresh())
         self.clients[place].connection?.ping()
     }
 
+    /// Whether this UNSUBACK answers the UNSUBSCRIBE of a client that leaves.
+    func takesLeave(_ place: Int, _ id: PacketID, codes: [UInt8], now: NIODeadline) -> Bool {
+        guard let metric = self.metrics.unsubscribe, let open = self.unsubscribing[place], open.id == id else {
+            return false
+        }
+        self.unsubscribing[place] = nil
+        self.meter.record(metric, (now - open.sent).nanoseconds)
+        if let code = codes.first(where: { $0 >= 0x80 }) {
+            self.error("unsuback 0x" + String(code, radix: 16), "UNSUBACK refused: \(Self.name(of: code))")
+        }
+        self.probe(place)
+        return true
+    }
+
     package func pingAnswered(_ place: Int, after: TimeAmount, now: NIODeadline) {
         self.meter.record(self.metrics.ping, after.nanoseconds)
-        guard self.clients[place].stage == .flushing else { return }
+        guard self.clients[place].stage == .flushing, self.unsubscribing[place] == nil else { return }
         self.clients[place].own.isProved = true
+        self.endRetained(place, .proved, now: now)
         self.closeLink(place)
     }
 
     package func settle(_ place: Int) {
         self.settleMissedTurns()
+        self.endRetained(place, .open, now: self.context.now)
         // No connection of this run will answer the messages that the session still holds.
         let now = self.context.now
         self.sessions[place].discardState { publish, timedOut in
@@ -144,9 +189,20 @@ extension MQTTShardWork {
         if self.clients[place].stage == .connecting, self.subscribeIsOverdue(place) {
             return self.refuse(place, "timeout", "no SUBACK within the acknowledgement timeout")
         }
+        if let open = self.unsubscribing[place], self.context.now >= open.sent + self.sessions[place].options.ackTimeout
+        {
+            self.endLeave(place, as: .failed)
+            self.error("timeout", "no UNSUBACK within the acknowledgement timeout")
+            self.probe(place)
+        }
         self.clients[place].connection?.timerFired(now: self.context.now)
+        guard self.clients[place].stage == .connecting else { return }
+        if let sequence = self.sequences[place], sequence.isWaiting {
+            guard sequence.due > self.context.now else { return self.subscribeNext(place, now: self.context.now) }
+            return self.wantsTimer(place, at: sequence.due)
+        }
         // SUBACK is awaited after CONNACK, for which this timer was set.
-        if self.clients[place].stage == .connecting, self.isSubscribing(place) {
+        if self.isSubscribing(place) {
             let sent = self.clients[place].own.subscribeSent
             self.wantsTimer(place, at: sent + self.sessions[place].options.ackTimeout)
         }
@@ -154,7 +210,8 @@ extension MQTTShardWork {
 
     func subscribeIsOverdue(_ place: Int) -> Bool {
         let sent = self.clients[place].own.subscribeSent
-        return self.isSubscribing(place) && self.context.now >= sent + self.sessions[place].options.ackTimeout
+        return self.isSubscribing(place) && self.sequences[place]?.isWaiting != true
+            && self.context.now >= sent + self.sessions[place].options.ackTimeout
     }
 
     /// Whether SUBSCRIBE was sent on this connection.

@@ -105,6 +105,7 @@ extension MQTTShardWork {
         } else {
             self.writer.pointee.write(id: id, sequence: sequence, due: due, lane: lane, to: memory)
         }
+        if self.followsRetained { self.noteRetainedWrite(place, 0) }
     }
 
     /// Writes a message whose audience may be another than that of the message before.
@@ -124,6 +125,7 @@ extension MQTTShardWork {
             id = self.identifier(place, qos, due: message.due, written: message.began, sequence: flight)
         }
         writer.pointee.write(id: id, sequence: sequence, due: message.due, lane: message.lane, to: memory)
+        if self.followsRetained { self.noteRetainedWrite(place, stream) }
     }
 
     // MARK: - Messages that the kernel has not taken yet

@@ -28,8 +28,11 @@ extension MQTTShardWork {
             guard self.places.isOperator(place) else { return self.answer(place, view) }
             guard self.isAnswer(view) else { return }
         }
+        if self.retained.awaiting > 0 || view.retain && !self.retained.visits.isEmpty {
+            self.retainedArrived(place, view, now: now)
+        }
         // A stored copy was counted when it was new.
-        guard self.load.hasLedger, !(view.retain && self.load.marksStoredCopies) else { return }
+        guard self.load.hasLedger, !(view.retain && self.marksStoredCopies) else { return }
         guard var header = self.header(of: view, now: now) else {
             if self.reader.isStripped(view) { self.stripped.insert(place) }
             return
@@ -173,6 +176,8 @@ extension MQTTShardWork {
     package var balance: DeliveryBalance {
         guard self.load.hasLedger, self.deliveries.hasLedger else { return DeliveryBalance() }
         var balance = self.received
+        balance.expected += self.retained.owed
+        balance.received += self.retained.settled
         balance.uncertain += self.uncertain
         balance.lastArrival = self.latest.pointee.arrival
         balance.longest = .nanoseconds(self.longest)

@@ -141,6 +141,7 @@ extension MQTTShardWork {
     }
 
     package func unsubscribed(_ place: Int, _ id: PacketID, codes: [UInt8], now: NIODeadline) {
+        if self.takesLeave(place, id, codes: codes, now: now) { return }
         guard let churn = self.metrics.subscriptionChurn, let turn = self.turns[place], turn.id == id else { return }
         self.turns[place] = nil
         guard let code = codes.first(where: { $0 >= 0x80 }) else {

@@ -123,6 +123,14 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
     var longest: Int64 = 0
     /// The part of a segment that shares its ledger with others.
     var joint: JointResult?
+    let (marksStoredCopies, subscribesEach, subscribeInterval): (Bool, Bool, TimeAmount?)
+    /// Clients whose SUBSCRIBE packets follow one another, and those that wait for UNSUBACK.
+    var sequences: [Int: SubscribeSequence] = [:]
+    var unsubscribing: [Int: (id: PacketID, sent: NIODeadline)] = [:]
+    /// The streams whose retained values are followed, and whether there is one.
+    let retains: [Bool]
+    let followsRetained: Bool
+    var retained = RetainedBooks()
     /// Clients with a churn in flight: few of many.
     var turns: [Int: SubscriptionTurn] = [:]
     /// Churns that were not begun, until their age is known: the first and the last due time, and how many.
@@ -135,6 +143,11 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
         self.deliveries = deliveries
         self.group = group
         self.hub = workload.hub
+        let isRead = workload.hub != nil && deliveries.groups.indices.contains { deliveries.getsRetained($0) }
+        (self.marksStoredCopies, self.subscribesEach) = (load.marksStoredCopies, load.subscribesEach)
+        self.subscribeInterval = load.subscribeInterval
+        self.retains = load.streams.map { isRead && load.publishes && $0.isRetentionFollowed(in: load) }
+        self.followsRetained = self.retains.contains(true)
         self.metrics = metrics
         self.context = shard.context
         self.shard = shard

@@ -9,6 +9,9 @@ extension MQTTWorkload {
         var account = LoadAccount()
         let books = self.books(results, record, delivery)
         account.metrics = books.flatMap(self.requestMetrics) + books.unansweredMetrics
+        if self.metrics.retained != nil {
+            account.metrics += RetainedAccount.metrics(results.map(\.retained), isQuiet: delivery?.end.isQuiet ?? false)
+        }
         account.books = books
         account.ledger = self.ledgerRecord(results, delivery)
         account.clients = results.flatMap(\.tallies).sorted { $0.number < $1.number }.map(self.client)

@@ -46,6 +46,16 @@ package struct ReadyScenario: Sendable {
             "more than the server does, then less: how long until it is back",
             PackageResources.overload_yaml
         ),
+        Self(
+            "retained-storm",
+            "many subscribers at once, each owed the last value of every topic",
+            PackageResources.retained_storm_yaml
+        ),
+        Self(
+            "subscribe-sequence",
+            "clients subscribe to many filters, one packet after another",
+            PackageResources.subscribe_sequence_yaml
+        ),
         Self("request-response", "MQTT 5 clients ask, services answer", PackageResources.request_response_yaml),
         Self("mixed", "MQTT devices and XMPP users together", PackageResources.mixed_yaml),
     ]

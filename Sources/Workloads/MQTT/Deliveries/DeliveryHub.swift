@@ -17,8 +17,9 @@ package struct PresenceNews: Hashable, Sendable {
     }
 }
 
-/// Tells all event loops of a run when a receiver comes or goes.
+/// Tells all event loops of a run when a receiver comes or goes, and what the server has stored.
 package final class DeliveryHub: Sendable {
+    let retained = Mutex(RetainedTopics())
     private let listeners = Mutex<[@Sendable (PresenceNews) -> Void]>([])
 
     package init() {}

@@ -31,7 +31,7 @@ extension DeliveryPlan {
     }
 
     /// Bytes of a packet before its payload: topic and properties, at most for what is checked here.
-    private static let largestHead = 1_024
+    static let largestHead = 1_024
 
     /// The load of the group that a receiver belongs to.
     func load(ofReceiver receiver: UInt32) -> MQTTLoad? {

@@ -41,7 +41,7 @@ package final class DeliveryPlan: Sendable {
     package let problem: String?
     let numbers: [Numbers]
     let shares: [ShareKey: UInt32]
-    private let index: FilterIndex
+    let index: FilterIndex
     /// Roots of topics that name a client.
     let roots: [[UInt8]]
 
@@ -332,7 +332,7 @@ package final class DeliveryPlan: Sendable {
         members[number] = member
     }
 
-    private static func matches(_ filter: String, _ topic: ArraySlice<UInt8>) -> Bool {
+    static func matches(_ filter: String, _ topic: ArraySlice<UInt8>) -> Bool {
         guard let filter = try? TopicFilter(validating: self.plain(filter)) else { return false }
         return topic.withUnsafeBytes { filter.matches(topic: $0) }
     }

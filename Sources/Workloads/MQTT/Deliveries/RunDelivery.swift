@@ -1,4 +1,5 @@
 package import Ledger
+import MQTT
 import Measurement
 import NIOCore
 package import RunResult
@@ -10,7 +11,7 @@ package struct RunDelivery: Sendable {
     package let reconciliation: Reconciliation?
     private let results: [MQTTResult]
     private let shares: LedgerExport
-    private let end: DeliveryEnd
+    let end: DeliveryEnd
     private let realtimeOffset: Int64
     /// Receivers that got messages without the user property that they were sent with: such streams are not followed
     /// there.
@@ -99,6 +100,8 @@ package struct RunDelivery: Sendable {
     /// The ledger's part of the run's record.
     package var account: DeliveryAccount {
         var account = DeliveryAccount()
+        account.notes = [self.retainedLimit].compactMap(\.self)
+        if self.results.contains(where: \.retained.hasMoreTopics) { account.notes.append(.retainedTopics) }
         guard let delivery = self.reconciliation else { return account }
         // Messages missing in a segment may have reached another one.
         let hasGroups = self.plan.groups.contains { !$0.name.isEmpty }
@@ -114,7 +117,7 @@ package struct RunDelivery: Sendable {
             if self.results.contains(where: \.hasTooManyAudiences) {
                 account.unreconciled.append(LedgerProblem.tooManyAudiences.reason)
             }
-            account.notes = self.targetNotes(delivery)
+            account.notes += self.targetNotes(delivery)
         }
         if !self.stripped.isEmpty {
             let words =
@@ -130,6 +133,14 @@ package struct RunDelivery: Sendable {
         }
         account.segment = self.segment
         return account
+    }
+
+    private var retainedLimit: Verdict.Reason? {
+        let counts = self.results.reduce(into: Set<Int>()) { $0.formUnion($1.retained.shorts) }
+        let rooms = Set(
+            self.plan.groups.filter(\.load.subscribes).map { $0.load.subscriberSession.receiveMaximum ?? .max }
+        )
+        return rooms.count == 1 ? .retainedLimit(counts, receiveMaximum: Int(rooms.min() ?? .max)) : nil
     }
 
     // MARK: - Examples
