@@ -24,7 +24,7 @@ package struct RetainedTopics: Sendable {
         /// Messages so far that clear it, and those of them without an end.
         fileprivate var clears: UInt32 = 0
         fileprivate var clearing: UInt32 = 0
-        /// Who writes it: messages of one connection at one QoS are acknowledged in the order of their writes.
+        /// The last writer: messages of one connection at one QoS are acknowledged in the order of their writes.
         fileprivate var sender: UInt64?
         fileprivate var hasSenders = false
 
@@ -98,14 +98,14 @@ package struct RetainedTopics: Sendable {
         }
     }
 
-    /// What a client is owed whose SUBSCRIBE is written now; `isNew`: the server keeps no subscription of it.
+    /// The debt to a client whose SUBSCRIBE is written now; `isNew`: the server keeps no subscription of it.
     package func visit(of reader: Reader, isNew: Bool) -> RetainedVisit {
         let list = (self.lists[reader] ?? []).filter { isNew || $0 & 1 == 0 }
         return RetainedVisit(list.map { RetainedVisit.Entry(number: $0 >> 1, topic: self.topics[Int($0 >> 1)]) })
     }
 }
 
-/// What one SUBSCRIBE of a client is owed, and what of it came.
+/// The copies that one SUBSCRIBE of a client is owed, and those that came.
 package struct RetainedVisit: Sendable {
     package struct Arrival: OptionSet, Hashable, Sendable {
         package let rawValue: UInt8
@@ -179,7 +179,7 @@ package struct RetainedVisit: Sendable {
         return isStale ? [.owed, .stale] : .owed
     }
 
-    /// What has not come, without the topics that were cleared or changed since.
+    /// The number of copies that have not come, without topics that were cleared or changed since.
     package func missing(_ now: RetainedTopics) -> Int {
         self.entries.count { entry in
             entry.topic.isOwed && !entry.hasCome && !entry.isSuperseded

@@ -106,8 +106,8 @@ struct RetainedRunTests {
     @Test("a SUBSCRIBE in a sequence without its SUBACK ends its client's part")
     func timeout() throws {
         let run = try VirtualClamor.of(
-            "sub -h embedded --broker '--stall 1h@1s' -c 2 -t a/%i/%s --filter-count 40 --subscribe-packets each"
-                + " --subscribe-pace 20/s -d 1s"
+            "sub -h 127.0.0.1 -c 2 -t a/%i/%s --filter-count 40 --subscribe-packets each --subscribe-pace 20/s -d 1s",
+            on: VirtualClamor.Host("--stall 1h@1s")
         )
         #expect(run.status != 0)
         #expect(run.record.errors.contains { $0.kind == "timeout" && $0.example.contains("no SUBACK") })

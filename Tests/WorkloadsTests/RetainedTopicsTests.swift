@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import Workloads
 
-/// What a SUBSCRIBE is owed, against a model that keeps every message and asks every possible server.
+/// The debt to a SUBSCRIBE, against a model that keeps every message and asks every possible server.
 @Suite("Stored copies that a SUBSCRIBE is owed")
 struct RetainedTopicsTests {
     /// The messages to one topic in their order, of one sender.

@@ -233,7 +233,7 @@ extension Threshold {
         if readings.isEmpty, self.definition?.isRare == true, self.field == .rate { return Bounded(0) }
         guard let figure = figures.value(of: self.field) else { return nil }
         guard self.isOf([.deliveryLost, .requestsLost, .retainedLost]), self.field != .rate else { return figure }
-        // What is outstanding may be lost.
+        // Outstanding deliveries and copies may be lost.
         let labels = self.labels.removing(Labels.cause)
         let owed = self.isOf([.retainedLost]) ? MetricDefinition.retainedOutstanding : .deliveryOutstanding
         let outstanding = source.readings(of: owed.name, stage: nil)

@@ -20,7 +20,7 @@ package struct RetainedMetrics: Sendable {
     }
 }
 
-/// What came of the stored copies at one loop's clients.
+/// The ends of the stored copies that one loop's clients were owed.
 package struct RetainedAccount: Sendable {
     /// Copies that were owed, and of them those that came.
     var expected: UInt64 = 0
@@ -276,7 +276,7 @@ extension DeliveryPlan {
         UInt64(group) << 32 | UInt64(client)
     }
 
-    /// Who gets the stored copy of a topic with a SUBSCRIBE, each with whether only a new subscription does (MQTT 5.0
+    /// The readers that get a stored copy of a topic with a SUBSCRIBE, each with whether only a new subscription does (MQTT 5.0
     /// §3.8.3.1); members of share groups get none.
     package func readers(ofRetained topic: ArraySlice<UInt8>, group: Int) -> [RetainedTopics.Reader: Bool] {
         var readers: [RetainedTopics.Reader: Bool] = [:]
