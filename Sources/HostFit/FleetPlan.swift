@@ -134,7 +134,7 @@ package struct FleetPlan: Codable, Hashable, Sendable {
         ]
         return pairs.first { $0.planned > self.reach * $0.measured }.map { name, planned, measured in
             "a node would have \(Words.significant(planned)) \(name), more than three times the "
-                + "\(Words.significant(measured)) that were measured"
+                + "\(Words.significant(measured)) that were measured; \(Words.significant((planned / self.reach).rounded(.up))) would do"
         }
     }
 }

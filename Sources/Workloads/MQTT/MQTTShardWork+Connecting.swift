@@ -12,6 +12,7 @@ extension MQTTShardWork {
     package func makeLink(_ place: Int) -> MQTTConnection {
         // [MQTT-3.3.2-7]: aliases end with their connection.
         self.clients[place].own.hasAlias = false
+        self.sequences[place] = nil
         return MQTTConnection(client: place, loop: self.context, session: self.sessions + place, observer: self)
     }
 
@@ -103,7 +104,6 @@ extension MQTTShardWork {
 
     package func handleEnd(_ place: Int, _ end: ConnectionEnd) -> (isCounted: Bool, goesOn: Bool) {
         self.endTurn(place, isLost: self.clients[place].stage == .up)
-        self.sequences[place] = nil
         self.endLeave(place, as: .outstanding)
         // The run's own end excuses nothing.
         switch self.clients[place].stage {
