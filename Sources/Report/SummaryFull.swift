@@ -11,9 +11,9 @@ extension Summary {
             .duration: TextTable("Durations", Self.whole), .counter: TextTable(["Counters", "count", "per second"]),
             .gauge: TextTable(["Gauges", "last", "lowest", "mean", "highest"]),
         ]
-        let all = self.record.metrics + self.stageMetrics
+        let all = Dictionary(grouping: self.record.metrics + self.stageMetrics, by: \.name)
         for kind in MetricDefinition.all {
-            let series = all.filter { $0.isOf(kind) }
+            guard let series = all[kind.name] else { continue }
             func text(_ value: Double?) -> String? { value.map { Threshold.Field.mean.text($0, unit: kind.unit) } }
             if series.contains(where: { !$0.labels.isEmpty }) { tables[kind.kind]?.add([kind.name]) }
             for metric in series {
@@ -28,7 +28,7 @@ extension Summary {
                 }
             }
         }
-        let isMixed = all.contains { self.measuredPart($0.counter?.value, $0.counter?.rate) != nil }
+        let isMixed = all.values.joined().contains { self.measuredPart($0.counter?.value, $0.counter?.rate) != nil }
         let remark = "counts: whole run, rates: \(Words.duration(self.measuredSeconds)) measured"
         return [Metric.Kind.duration, .counter, .gauge].map { kind in
             (tables[kind].map(self.section) ?? [])
