@@ -44,9 +44,11 @@ package struct DeliveryEnd: Hashable, Sendable {
     package static func patience(longest: Int64) -> Int64 { max(self.leastQuiet, longest) }
 
     /// Whether the server was quiet for long enough before the probes.
-    package var isQuiet: Bool {
+    package var isQuiet: Bool { self.isQuiet(since: max(self.lastArrival ?? .min, self.lastPublish ?? .min)) }
+
+    /// The same since a moment, as of copies that no publisher sends.
+    package func isQuiet(since last: Int64) -> Bool {
         guard let probed = self.probed else { return false }
-        let last = max(self.lastArrival ?? .min, self.lastPublish ?? .min)
         let (quiet, overflows) = probed.subtractingReportingOverflow(last)
         return overflows ? probed > last : quiet >= Self.patience(longest: self.longest)
     }

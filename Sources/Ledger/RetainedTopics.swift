@@ -69,13 +69,7 @@ package struct RetainedTopics: Sendable {
         return Int(number)
     }
 
-    /// A message was written.
-    ///
-    /// - Parameters:
-    ///   - number: its topic.
-    ///   - sender: the client and the QoS.
-    ///   - isClear: it has no payload.
-    ///   - isAwaited: it has an acknowledgement.
+    /// A message was written, by a client at a QoS; `isClear`: without payload, `isAwaited`: it is acknowledged.
     package mutating func wrote(_ number: Int, by sender: UInt64, isClear: Bool, isAwaited: Bool = true) {
         if self.topics[number].sender ?? sender != sender { self.topics[number].hasSenders = true }
         self.topics[number].sender = sender

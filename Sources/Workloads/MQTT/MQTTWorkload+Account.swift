@@ -10,7 +10,8 @@ extension MQTTWorkload {
         let books = self.books(results, record, delivery)
         account.metrics = books.flatMap(self.requestMetrics) + books.unansweredMetrics
         if self.metrics.retained != nil {
-            account.metrics += RetainedAccount.metrics(results.map(\.retained), isQuiet: delivery?.end.isQuiet ?? false)
+            let isQuiet = (delivery?.end).map { $0.isQuiet(since: $0.lastArrival ?? .min) } ?? false
+            account.metrics += RetainedAccount.metrics(results.map(\.retained), isQuiet: isQuiet)
         }
         account.books = books
         account.ledger = self.ledgerRecord(results, delivery)
