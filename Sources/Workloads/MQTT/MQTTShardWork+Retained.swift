@@ -225,8 +225,9 @@ extension MQTTShardWork {
         self.retained.settled -= Int64(visit.expected - awaited)
         self.retained.account.expected += UInt64(visit.received + missing)
         guard missing > 0 else { return awaited == 0 ? () : self.recordLast(open) }
-        self.retained.account.proved += end == .proved ? UInt64(missing) : 0
-        self.retained.account.outstanding += end == .proved ? 0 : UInt64(missing)
+        let isProved = end == .proved && isQuiet
+        self.retained.account.proved += isProved ? UInt64(missing) : 0
+        self.retained.account.outstanding += isProved ? 0 : UInt64(missing)
         self.retained.account.shorts.insert(visit.received)
         for metric in visit.received == 0 ? [id.first, id.last] : [id.last] {
             self.meter.recordUnanswered(metric, age, lane: MetricLane.measured, as: .outstanding)
