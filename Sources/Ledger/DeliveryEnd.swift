@@ -46,7 +46,7 @@ package struct DeliveryEnd: Hashable, Sendable {
     /// Whether the server was quiet for long enough before the probes.
     package var isQuiet: Bool { self.isQuiet(since: max(self.lastArrival ?? .min, self.lastPublish ?? .min)) }
 
-    /// The same since a moment, as of copies that no publisher sends.
+    /// Whether it was quiet since a moment: retained copies come without a publisher's write.
     package func isQuiet(since last: Int64) -> Bool {
         guard let probed = self.probed else { return false }
         let (quiet, overflows) = probed.subtractingReportingOverflow(last)

@@ -28,7 +28,7 @@ package struct FaultPlan: Hashable, Sendable {
     /// How many PUBLISH packets of ``maximumRate`` each one costs while reading is behind for over a second, as in a
     /// server whose clients ask again: it does not recover from an overload.
     package var retryStorm: UInt64?
-    /// Rounds of arithmetic that each PUBLISH read costs, about a nanosecond each: a slower build of a server.
+    /// Rounds of arithmetic that each PUBLISH read costs, about 3 ns each: a slower build of a server.
     package var spin: UInt64?
     /// Bytes per write.
     package var fragment: ClosedRange<Int>?

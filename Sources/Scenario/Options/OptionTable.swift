@@ -968,7 +968,7 @@ package struct OptionTable: Sendable {
         .into(\BrokerOptions.faults.retryStorm)
         .needing(\.brokerMaxRate, "is a part of that rate; add \(\.brokerMaxRate)")
     let spin = OptionEntry("--spin", .fault(.every), of: [.broker])
-        .help("Rounds of arithmetic that each PUBLISH read costs besides, about 1 ns each.")
+        .help("Rounds of arithmetic that each PUBLISH read costs besides, about 3 ns each.")
         .into(\BrokerOptions.faults.spin)
     let fragment = OptionEntry("--fragment", .fault(.fragment), of: [.broker])
         .help("Bytes per write, such as 1-7.").into(\BrokerOptions.faults.fragment)

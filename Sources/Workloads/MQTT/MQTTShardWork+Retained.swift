@@ -199,9 +199,8 @@ extension MQTTShardWork {
         guard let number = self.hub?.retained.withLock({ $0.number(name, server: server) }) else { return [] }
         let header = self.header(of: view, now: now)
         // A short header has but the last digits of the number.
-        let value = header.flatMap { header in
-            header.isShort
-                ? nil : RetainedTopics.Value(publisher: header.publisher, sequence: header.sequence)
+        let value = header.flatMap {
+            $0.isShort ? nil : RetainedTopics.Value(publisher: $0.publisher, sequence: $0.sequence)
         }
         let isForeign = header.map { $0.run != self.load.run } ?? false
         return visit.arrived(number, value, isForeign: isForeign, isCopy: view.retain)
@@ -286,8 +285,7 @@ extension DeliveryPlan {
             let load = self.groups[own].load
             let isEvery = entry.client == FilterIndex.Entry.everyClient
             guard self.groups[own].domain == self.groups[group].domain, load.topology != .request,
-                entry.filter <= UInt16.max - 256,
-                let client = isEvery ? load.subscribingClients.first : Int(entry.client)
+                !entry.isP2P, let client = isEvery ? load.subscribingClients.first : Int(entry.client)
             else { return }
             let subscription = load.subscriptions(of: client)[Int(entry.filter)]
             guard Self.matches(subscription.filter, topic), !subscription.filter.hasPrefix("$share/"),

@@ -266,7 +266,7 @@ package final class DeliveryPlan: Sendable {
         // A message to one client reaches no other, whatever the others subscribe to.
         let isP2P = self.roots.contains { topic.starts(with: P2PTopic.topic(root: $0, clientID: [])) }
         self.index.candidates(of: topic) { entry in
-            guard isP2P == (entry.filter > UInt16.max - 256) else { return }
+            guard isP2P == entry.isP2P else { return }
             if byProperty, self.groups[Int(entry.group)].load.version != .v5 { return }
             self.add(entry, topic, domain: domain, server: server, to: &members)
         }
@@ -284,7 +284,7 @@ package final class DeliveryPlan: Sendable {
         let load = self.groups[group].load
         // Responders answer, and requesters take only answers.
         guard self.groups[group].domain == domain, load.topology != .request else { return }
-        if entry.filter > UInt16.max - 256 {
+        if entry.isP2P {
             return self.addP2P(entry, topic, to: &members)
         }
         let clients = load.subscribingClients

@@ -12,6 +12,9 @@ struct FilterIndex: Sendable {
         /// The filter's place among those of its client.
         var filter: UInt16
         var client: UInt32
+
+        /// The topics of P2P roots have the last places.
+        var isP2P: Bool { self.filter > UInt16.max - 256 }
     }
 
     /// Where the wildcards of a filter are.
