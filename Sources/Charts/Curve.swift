@@ -22,13 +22,7 @@ package struct Curve: Sendable {
         package var hasLine: Bool
         package var hasPoints: Bool
 
-        package init(
-            _ name: String,
-            style: ChartStyle,
-            points: [Point],
-            hasLine: Bool = true,
-            hasPoints: Bool = true
-        ) {
+        package init(_ name: String, style: ChartStyle, points: [Point], hasLine: Bool = true, hasPoints: Bool = true) {
             self.name = name
             self.style = style
             self.points = points

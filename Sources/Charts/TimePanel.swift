@@ -97,13 +97,7 @@ package struct TimePanel: Sendable {
         }
     }
 
-    private func draw(
-        _ series: Series,
-        _ place: Int,
-        _ time: TimeScale,
-        _ y: ValueScale,
-        _ canvas: inout Canvas
-    ) {
+    private func draw(_ series: Series, _ place: Int, _ time: TimeScale, _ y: ValueScale, _ canvas: inout Canvas) {
         let attributes = " data-series=\"\(place)\""
         switch series.kind {
         case .line:

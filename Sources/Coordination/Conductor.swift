@@ -44,7 +44,6 @@ package struct Conductor: Sendable {
 
     /// Takes back ``ready(_:)``, for a segment that is started anew.
     package mutating func notReady(_ index: Int) { self.ready.remove(index) }
-
     package func isReady(_ index: Int) -> Bool { self.ready.contains(index) }
 
     package mutating func settled(_ index: Int) -> Decision? {

@@ -12,7 +12,6 @@ enum CoordinationTopic {
 
     /// All that clients hear.
     static func orders(to client: String) -> String { "\(self.prefix)/+/\(client)/down" }
-
     static func up(_ address: Coordinator.Address) -> String { "\(self.place(address))/up" }
     static func down(_ address: Coordinator.Address) -> String { "\(self.place(address))/down" }
     static func file(_ address: Coordinator.Address, _ name: String) -> String { "\(self.place(address))/file/\(name)" }

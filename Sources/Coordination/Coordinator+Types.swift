@@ -56,7 +56,6 @@ extension Coordinator {
 
         /// Of a server watch: a number that no segment has, drawn at random.
         package static var watch: Int { .random(in: Self.firstWatch..<(Self.firstWatch << 10)) }
-
         var clientID: String { "\(self.index + 1)-\(self.instance)" }
 
         package init(run: String, index: Int, instance: String) {

@@ -266,9 +266,7 @@ package final class SegmentLink: Sendable {
             let bytes = ResultFile.part(of: file, in: directory, at: offset)
         else { return }
         var properties = Properties()
-        properties.userProperties = [
-            UserProperty("offset", "\(offset)"), UserProperty("length", "\(bytes.count)"),
-        ]
+        properties.userProperties = [UserProperty("offset", "\(offset)"), UserProperty("length", "\(bytes.count)")]
         let message = MQTTMessage(
             topic: CoordinationTopic.file(self.address, file),
             payload: bytes,

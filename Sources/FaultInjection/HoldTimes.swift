@@ -30,9 +30,7 @@ package struct HoldTimes: Sendable {
     package init() {}
 
     package mutating func record(_ nanoseconds: Int64) {
-        if self.counts.isEmpty {
-            self.counts = Array(repeating: 0, count: Self.linear + 29 * Self.perOctave)
-        }
+        if self.counts.isEmpty { self.counts = Array(repeating: 0, count: Self.linear + 29 * Self.perOctave) }
         self.count += 1
         self.minimum = Swift.min(self.minimum, nanoseconds)
         self.maximum = Swift.max(self.maximum, nanoseconds)

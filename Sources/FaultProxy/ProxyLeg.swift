@@ -135,6 +135,5 @@ final class ProxyRefusal: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     func channelActive(context: ChannelHandlerContext) { SocketEnd.reset(context) }
-
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 }

@@ -106,7 +106,6 @@ package struct ControlGroup: Hashable, Sendable {
     }
 
     private mutating func take(cores: Double) { self.cores = min(cores, self.cores ?? cores) }
-
     private static func number(_ text: String?) -> UInt64? { text.flatMap { ProcFile.numbers($0).first } }
 
     static func statistic(_ name: String, _ text: String?) -> UInt64? {

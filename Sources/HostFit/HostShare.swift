@@ -35,7 +35,6 @@ package struct HostShare: Sendable {
     // MARK: - Predictions
 
     private var costs: ClientCosts { self.fits.first?.costs ?? ClientCosts() }
-
     package var clients: Int { self.groups.reduce(0) { $0 + $1.clients } }
 
     package var processBytes: UInt64 {
@@ -107,7 +106,6 @@ package struct HostShare: Sendable {
 
     /// The clients by their target, where it is not the same for all.
     private var ways: ArraySlice<LoadFit> { self.fits.dropFirst(self.fits.count > 1 ? 1 : 0) }
-
     package var descriptorsOfProcess: Int { self.clientsOfProcess + (self.fits.first?.descriptorsBeside ?? 0) }
 
     /// Source addresses that the plan names, or that loopback takes.

@@ -41,9 +41,7 @@ package struct IPAddress: Hashable, Sendable {
     private var isIPv4: Bool { self.value >> 32 == Self.mapped >> 32 }
 
     /// 127.0.0.0/8 or ::1.
-    package var isLoopback: Bool {
-        self.isIPv4 ? (self.value >> 24) & 0xFF == 127 : self.value == 1
-    }
+    package var isLoopback: Bool { self.isIPv4 ? (self.value >> 24) & 0xFF == 127 : self.value == 1 }
 
     /// The source address that the kernel chooses without a routing table: 127.0.0.1 for all of 127.0.0.0/8, and ::1
     /// for itself.

@@ -89,7 +89,6 @@ package struct ServerDemand: Codable, Hashable, Sendable {
     /// Of XMPP the requests too.
     package var messagesIn: Double { self[.iq] + self[.in0] + self[.in1] + self[.in2] }
     package var messages: Double { self.messagesIn + self[.out0] + self[.out1] + self[.out2] }
-
     fileprivate var events: Double { ServerItem.allCases.reduce(0) { $0 + self[$1] * $1.events } }
 
     /// The cores that the work takes where the loops are busy to that share.

@@ -82,9 +82,7 @@ struct Balance {
     private mutating func settle(_ published: PublishedExport) {
         for fate in published.fates {
             let own = self.terms.own(fate.publisher)
-            for member in published.members(of: fate) where member.copies(from: own) > 0 {
-                self.settle(fate, member)
-            }
+            for member in published.members(of: fate) where member.copies(from: own) > 0 { self.settle(fate, member) }
         }
     }
 
@@ -256,12 +254,7 @@ struct Balance {
     ///
     /// A message that its publisher sent again may arrive once more, and late (MQTT 5.0 §4.3.2). A message of QoS 1 may
     /// come to several members of a share group (§4.8.2). The server keeps no order across topics (§4.6).
-    private mutating func sortIrregular(
-        _ fate: PublisherFate,
-        _ member: AudienceMember,
-        _ key: StreamKey,
-        qos: UInt8
-    ) {
+    private mutating func sortIrregular(_ fate: PublisherFate, _ member: AudienceMember, _ key: StreamKey, qos: UInt8) {
         guard var irregular = self.irregular[key] else { return }
         if member.isShared {
             // Only here the QoS of the deliveries is known.
@@ -295,10 +288,7 @@ struct Balance {
         }
         // Sorted, so that the same example comes from the same ledgers.
         for (key, irregular) in self.irregular.sorted(by: { $0.key < $1.key }) {
-            let row = RowKey(
-                label: self.terms.label(key.publisher, key.subscription),
-                qos: self.streams[key]?.qos ?? 0
-            )
+            let row = RowKey(label: self.terms.label(key.publisher, key.subscription), qos: self.streams[key]?.qos ?? 0)
             var sums = self.sums[row] ?? Sums()
             sums.duplicated += irregular.duplicated + irregular.permitted
             sums.permitted += irregular.permitted

@@ -60,9 +60,7 @@ package struct GroupLedger: ~Copyable {
     package mutating func countForeign() { self.foreign += 1 }
 
     /// One past the highest sequence number that reached the client from that member.
-    package func next(client: Int, member: Int) -> UInt64 {
-        self.streams.base[client * self.size + member].next
-    }
+    package func next(client: Int, member: Int) -> UInt64 { self.streams.base[client * self.size + member].next }
 
     /// Whether a message has reached the client.
     ///

@@ -88,9 +88,7 @@ struct JointLedger {
             }
         }
         guard let worst else { return }
-        self.problems.append(
-            .leftEarly(subscribers: worst.of + 1, publishers: worst.by + 1, nanoseconds: worst.gap)
-        )
+        self.problems.append(.leftEarly(subscribers: worst.of + 1, publishers: worst.by + 1, nanoseconds: worst.gap))
     }
 }
 

@@ -104,11 +104,7 @@ package struct SubscriptionFeed: Hashable, Sendable {
     /// unknown.
     package var missed: [UInt32: SequenceRanges]
 
-    package init(
-        subscription: UInt32,
-        publishers: Range<UInt32>,
-        missed: [UInt32: SequenceRanges] = [:]
-    ) {
+    package init(subscription: UInt32, publishers: Range<UInt32>, missed: [UInt32: SequenceRanges] = [:]) {
         self.subscription = subscription
         self.publishers = publishers
         self.missed = missed

@@ -45,9 +45,7 @@ package struct PublisherLedger: ~Copyable {
     /// The row of a publisher's messages to an audience.
     package mutating func row(publisher: Int, audience: UInt32) -> Int {
         let slot = self.index.slot(subscription: publisher, publisher: 0, audience: audience)
-        if slot == self.rows.count {
-            self.rows.append(Row(publisher: publisher, audience: audience))
-        }
+        if slot == self.rows.count { self.rows.append(Row(publisher: publisher, audience: audience)) }
         return slot
     }
 
@@ -104,9 +102,7 @@ package struct PublisherLedger: ~Copyable {
         last &- ((last &- lower) & self.flightMask)
     }
 
-    package mutating func noteUnknown(_ row: Int, _ sequence: UInt64) {
-        self.rows.base[row].unknown.insert(sequence)
-    }
+    package mutating func noteUnknown(_ row: Int, _ sequence: UInt64) { self.rows.base[row].unknown.insert(sequence) }
     package mutating func noteUnsent(_ row: Int, _ sequence: UInt64) {
         self.rows.base[row].unknown.insert(sequence)
         self.exceptions[row, default: PublishExceptions()].unsent.insert(sequence)

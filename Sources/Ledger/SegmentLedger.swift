@@ -126,13 +126,8 @@ package struct LedgerPlaces: Hashable, Sendable {
     }
 
     /// The place of a publisher's stream; `nil` for a publisher of no stream.
-    package func stream(of publisher: UInt32) -> Int? {
-        Self.place(of: publisher, in: self.streams, \.publishers)
-    }
-
-    package func receivers(of receiver: UInt32) -> Int? {
-        Self.place(of: receiver, in: self.receivers, \.numbers)
-    }
+    package func stream(of publisher: UInt32) -> Int? { Self.place(of: publisher, in: self.streams, \.publishers) }
+    package func receivers(of receiver: UInt32) -> Int? { Self.place(of: receiver, in: self.receivers, \.numbers) }
 
     /// The row of a pair: its receivers' place, then its stream's; `nil` for a pair of no stream.
     package func label(_ publisher: UInt32, _ receiver: UInt32) -> Int? {
@@ -155,12 +150,6 @@ package struct LedgerPlaces: Hashable, Sendable {
 
 extension LedgerExport {
     package init() {
-        self.init(
-            keys: [],
-            streams: [],
-            counts: PerQoS(repeating: DeliveryCounts()),
-            foreign: 0,
-            overflowed: false
-        )
+        self.init(keys: [], streams: [], counts: PerQoS(repeating: DeliveryCounts()), foreign: 0, overflowed: false)
     }
 }

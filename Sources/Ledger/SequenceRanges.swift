@@ -13,10 +13,7 @@ package struct SequenceRanges: Hashable, Sendable {
 
     /// How many sequence numbers the set has.
     package var count: UInt64 { self.runs.reduce(0) { $0 + ($1.upperBound - $1.lowerBound) } }
-
-    package mutating func insert(_ sequence: UInt64) {
-        self.insert(sequence..<sequence + 1)
-    }
+    package mutating func insert(_ sequence: UInt64) { self.insert(sequence..<sequence + 1) }
 
     /// Adds a run.
     ///

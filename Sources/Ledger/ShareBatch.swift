@@ -33,9 +33,7 @@ package struct ShareBatch: Sendable {
             UInt32(truncatingIfNeeded: self.stream >> StreamKey.audienceBits) & (StreamKey.publisherLimit - 1)
         }
         var audience: UInt32 { UInt32(truncatingIfNeeded: self.stream) & (StreamKey.audienceLimit - 1) }
-        var key: StreamKey {
-            StreamKey(subscription: self.group, publisher: self.publisher, audience: self.audience)
-        }
+        var key: StreamKey { StreamKey(subscription: self.group, publisher: self.publisher, audience: self.audience) }
         var sequence: UInt64 { self.packed >> Self.sequenceShift }
         var lane: Int { Int(self.packed >> Self.laneShift & Self.laneMask) }
         var qos: UInt8 { UInt8(truncatingIfNeeded: self.packed & 3) }
@@ -147,9 +145,7 @@ package struct ShareMembers: ~Copyable {
     private let publishers: UInt32
 
     /// - Parameter publishers: ids are below this; `nil` if the publishers are not in this run.
-    package init(publishers: UInt32? = nil) {
-        self.publishers = min(publishers ?? .max, StreamKey.publisherLimit)
-    }
+    package init(publishers: UInt32? = nil) { self.publishers = min(publishers ?? .max, StreamKey.publisherLimit) }
 
     /// Adds a member and returns its index on this loop: 0, 1, 2...
     ///

@@ -74,10 +74,7 @@ package struct ShareGroupLedger: Sendable {
     }
 
     /// Adds the arrivals of one stream.
-    private mutating func take(
-        _ entries: UnsafeBufferPointer<ShareBatch.Entry>,
-        first: (FirstArrival) -> Void
-    ) {
+    private mutating func take(_ entries: UnsafeBufferPointer<ShareBatch.Entry>, first: (FirstArrival) -> Void) {
         let slot = self.slot(of: entries[0])
         let limits = self.limits
         var counts = self.counts

@@ -33,14 +33,7 @@ package struct ShortHeader: Hashable, Sendable {
     private var rest: UInt32
 
     @inline(__always)
-    private init(
-        run: UInt32,
-        publisher: UInt32,
-        flags: UInt32,
-        sequence: UInt64,
-        due: Int64,
-        isAddressed: Bool
-    ) {
+    private init(run: UInt32, publisher: UInt32, flags: UInt32, sequence: UInt64, due: Int64, isAddressed: Bool) {
         let time = UInt64(bitPattern: (due &+ 500) / 1_000) & Self.dueMask
         let audience = UInt64(flags >> PayloadHeader.audienceShift)
         self.high =

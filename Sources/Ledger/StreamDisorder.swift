@@ -32,10 +32,7 @@ extension StreamLedger {
         }
 
         private var words: UInt64 { UInt64(self.ring.count) }
-
-        private func slot(ofWord word: UInt64) -> Int {
-            Int(truncatingIfNeeded: word) & (self.ring.count - 1)
-        }
+        private func slot(ofWord word: UInt64) -> Int { Int(truncatingIfNeeded: word) & (self.ring.count - 1) }
 
         private func isInWindow(_ sequence: UInt64, below next: UInt64) -> Bool {
             sequence >= self.windowStart && ((next - 1) >> 6) - (sequence >> 6) < self.words
@@ -195,7 +192,6 @@ extension StreamLedger.Disorder {
     // MARK: - At the end
 
     var runCount: Int { self.runs.count - self.emptyRuns }
-
     var listedMissing: UInt64 { self.runs.reduce(0) { $0 + ($1.upperBound - $1.lowerBound) } }
 
     /// Length of the gap that begins at sequence number 0.

@@ -48,9 +48,7 @@ package struct StreamLedger: Sendable {
     /// The publisher's QoS, from the header of the first arrival.
     package let qos: UInt8
 
-    package init(qos: UInt8 = 0) {
-        self.qos = qos
-    }
+    package init(qos: UInt8 = 0) { self.qos = qos }
 
     /// A stream that has ended, rebuilt from a record; it accepts no more arrivals.
     ///

@@ -42,7 +42,6 @@ final class LiveConnection: ChannelDuplexHandler {
     // MARK: - Events of the channel
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
-
     func handlerRemoved(context: ChannelHandlerContext) { self.end() }
 
     func channelActive(context: ChannelHandlerContext) {

@@ -14,9 +14,7 @@ final class LiveCounter: Sendable {
 
     /// Open event streams.
     var listeners: Int { self.state.withLock(\.listeners) }
-
     func streamBegins() { self.state.withLock { $0.listeners += 1 } }
-
     func streamEnds() { self.state.withLock { $0.listeners -= 1 } }
 
     /// Counts a response that is with the kernel as a whole.

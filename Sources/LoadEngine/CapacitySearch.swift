@@ -153,10 +153,7 @@ package struct CapacitySearch: Sendable {
     // MARK: - What comes next
 
     private func offer(_ load: Double, _ phase: Phase) -> Action { .offer(self.whole(load), phase) }
-
-    private func whole(_ load: Double) -> Double {
-        self.settings.isWhole ? Swift.max(load.rounded(), 1) : load
-    }
+    private func whole(_ load: Double) -> Double { self.settings.isWhole ? Swift.max(load.rounded(), 1) : load }
 
     /// A load within the gap; nothing where the gap is narrow enough, or no whole number lies in it.
     private func middle(_ held: Double, _ broken: Double) -> Double? {

@@ -421,9 +421,7 @@ package actor LoadRun<Observer: RunObserver> {
     }
 
     /// A look at a time of the plan; nothing depends on how late it comes, see ``look()``.
-    private func lookAt(_ time: NIODeadline) {
-        self.clock.wake(at: time) { [send = self.send] in send.yield(.look) }
-    }
+    private func lookAt(_ time: NIODeadline) { self.clock.wake(at: time) { [send = self.send] in send.yield(.look) } }
 
     /// The run's own second hand: shards keep the exact times, and the span of each sample is measured.
     private func awaitTick() {

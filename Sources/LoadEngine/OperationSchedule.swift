@@ -259,7 +259,5 @@ package struct ShardSchedule: Sendable {
         return turn + (place < Int(row) * self.perRow + self.position ? 1 : 0)
     }
 
-    private var index: UInt64 {
-        self.round * UInt64(self.width) + UInt64(self.position * self.shards + self.shard)
-    }
+    private var index: UInt64 { self.round * UInt64(self.width) + UInt64(self.position * self.shards + self.shard) }
 }

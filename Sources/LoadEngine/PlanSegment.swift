@@ -19,7 +19,6 @@ package struct PlanSegment: Hashable, Sendable {
 
     /// The number of this segment's members among `all` consecutive ones.
     package func share(of all: Int) -> Int { ShardClients.share(of: all, shard: self.index, of: self.count) }
-
     package func contains(_ number: Int) -> Bool { number % self.count == self.index }
 }
 

@@ -132,12 +132,7 @@ extension Shard {
     /// Operations of one stream.
     func batch(_ place: Int, of schedule: OperationSchedule, first: UInt64, count: Int) -> OperationBatch {
         let number = self.clients.number(at: place)
-        return self.batch(
-            place,
-            .scheduled(schedule, client: number, origin: self.origin),
-            first: first,
-            count: count
-        )
+        return self.batch(place, .scheduled(schedule, client: number, origin: self.origin), first: first, count: count)
     }
 
     private func batch(_ place: Int, _ dues: OperationBatch.Dues, first: UInt64, count: Int) -> OperationBatch {

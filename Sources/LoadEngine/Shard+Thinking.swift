@@ -6,9 +6,7 @@ struct Thinkers {
     private var head = 0
     private var isThinking: [Bool]
 
-    init(clients: Int) {
-        self.isThinking = Array(repeating: false, count: clients)
-    }
+    init(clients: Int) { self.isThinking = Array(repeating: false, count: clients) }
 
     /// When the first of them has thought enough.
     var next: NIODeadline? { self.head < self.queue.count ? self.queue[self.head].until : nil }

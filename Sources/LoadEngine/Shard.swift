@@ -47,9 +47,7 @@ package final class Shard<Work: ShardWork> {
     package internal(set) var late: UInt64 = 0
     package internal(set) var measured = NIODeadline.distantFuture..<NIODeadline.distantFuture
     /// The workload, given once, before anything starts.
-    package var work: Work? {
-        didSet { precondition(oldValue == nil, "a shard has one workload") }
-    }
+    package var work: Work? { didSet { precondition(oldValue == nil, "a shard has one workload") } }
 
     /// How long sockets wait while there is something to send.
     static var pumpBudget: TimeAmount { .microseconds(200) }
@@ -144,9 +142,7 @@ package final class Shard<Work: ShardWork> {
     package func startConnecting(at origin: NIODeadline) {
         self.phase = .connecting
         self.connectOrigin = origin
-        if self.connectCount == 0 {
-            self.report(.settled(shard: self.clients.loop, up: 0))
-        }
+        if self.connectCount == 0 { self.report(.settled(shard: self.clients.loop, up: 0)) }
         self.wake(at: origin)
     }
 

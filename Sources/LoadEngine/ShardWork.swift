@@ -160,13 +160,7 @@ package struct OperationBatch: Sendable {
     package let dues: Dues
     private let times: LoadTimes
 
-    package init(
-        first: UInt64,
-        count: Int,
-        ableSince: NIODeadline,
-        dues: Dues,
-        times: LoadTimes
-    ) {
+    package init(first: UInt64, count: Int, ableSince: NIODeadline, dues: Dues, times: LoadTimes) {
         self.first = first
         self.count = count
         self.ableSince = ableSince
@@ -217,9 +211,7 @@ package struct OperationBatch: Sendable {
     /// The same with the stream of each operation, and its number among those of its client and stream, from 0.
     ///
     /// Without streams all belong to stream 0.
-    package func forEachOperation(
-        _ body: (_ index: Int, _ due: NIODeadline, _ stream: Int, _ number: UInt64) -> Void
-    ) {
+    package func forEachOperation(_ body: (_ index: Int, _ due: NIODeadline, _ stream: Int, _ number: UInt64) -> Void) {
         guard case .streams(let operations) = self.dues else {
             return self.forEach { index, due in body(index, due, 0, self.first + UInt64(index)) }
         }

@@ -19,9 +19,7 @@ extension OperationSchedule {
         guard limit < 1 << 56 else { return nil }
         // No stream is counted further than is needed to see that the limit is exceeded.
         let schedules = paces.map { OperationSchedule(pace: $0, clients: clients, limit: limit + 1) }
-        func counts(dueBefore time: Int64) -> [UInt64] {
-            schedules.map { $0.count(dueBefore: .nanoseconds(time)) }
-        }
+        func counts(dueBefore time: Int64) -> [UInt64] { schedules.map { $0.count(dueBefore: .nanoseconds(time)) } }
         // The latest time before which no more than the limit is due, bit by bit.
         var last: Int64 = 0
         for bit in (0..<Int64(63)).reversed() where counts(dueBefore: last | 1 << bit).reduce(0, +) <= limit {
@@ -104,7 +102,6 @@ package struct StreamSchedule: Sendable {
 
     /// Operations of one client and stream that were passed.
     package func passed(at place: Int, stream: Int) -> UInt64 { self.parts[stream].passed(at: place) }
-
     func schedule(of stream: Int) -> OperationSchedule { self.parts[stream].schedule }
 
     private mutating func findFirst() {

@@ -66,11 +66,7 @@ package final class TakeQueue<Element: Sendable, Notes: Sendable>: Sendable {
     ///   - size: its share of ``State/size``.
     ///   - added: called under the lock if no task waits for the element.
     /// - Returns: the result of `added`.
-    package func put<Result: Sendable>(
-        _ element: Element,
-        size: Int,
-        added: (inout State) -> Result
-    ) -> Result? {
+    package func put<Result: Sendable>(_ element: Element, size: Int, added: (inout State) -> Result) -> Result? {
         var reader: CheckedContinuation<Element?, Never>?
         var call: Call?
         let result = self.state.withLock { state -> Result? in

@@ -85,7 +85,6 @@ package struct TimingWheel: ~Copyable {
     }
 
     package func owner(of id: TimerID) -> Int32 { self.nodes[Int(id.rawValue)].owner }
-
     package func tag(of id: TimerID) -> Int32 { self.nodes[Int(id.rawValue)].tag }
 
     package func isScheduled(_ id: TimerID) -> Bool {
@@ -248,11 +247,7 @@ package struct TimingWheel: ~Copyable {
         return Self.slotCount
     }
 
-    private static func nanoseconds(_ deadline: NIODeadline) -> Int64 {
-        Int64(clamping: deadline.uptimeNanoseconds)
-    }
-
+    private static func nanoseconds(_ deadline: NIODeadline) -> Int64 { Int64(clamping: deadline.uptimeNanoseconds) }
     private static func tick(_ due: Int64) -> Int64 { due >> Self.slotBits }
-
     private static func slot(_ tick: Int64) -> Int { Int(tick & Int64(Self.slotCount - 1)) }
 }

@@ -16,12 +16,7 @@ extension MQTTConnection {
     ///   - flushes: `false` if the caller flushes later because it has more to send.
     /// - Returns: whether an acknowledgement was sent.
     @discardableResult
-    package func acknowledge(
-        _ qos: QoS,
-        id: UInt16,
-        reason: ReasonCode = .success,
-        flushes: Bool = true
-    ) -> Bool {
+    package func acknowledge(_ qos: QoS, id: UInt16, reason: ReasonCode = .success, flushes: Bool = true) -> Bool {
         guard let packetID = PacketID(rawValue: id) else { return false }
         switch qos {
         case .atMostOnce: return false

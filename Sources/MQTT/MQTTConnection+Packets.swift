@@ -59,9 +59,7 @@ extension MQTTConnection {
             // Without PUBREL the peer's flow would never end (3.1.1 §4.3.3). An owner that stores flows decides itself.
             if !self.session.pointee.options.defersReleases { self.acknowledge(.pubRel, id) }
         case .unknown where type == .pubRec:
-            if let id = PacketID(rawValue: id) {
-                self.write(.pubRel(PubRel(id, reason: .packetIdentifierNotFound)))
-            }
+            if let id = PacketID(rawValue: id) { self.write(.pubRel(PubRel(id, reason: .packetIdentifierNotFound))) }
         case .unknown, .awaitsRelease:
             break
         case .wrongFlow:
@@ -129,9 +127,7 @@ extension MQTTConnection {
     }
 
     /// The first packet was not CONNACK ([MQTT-3.2.0-1]).
-    func refuseBeforeConnack(_ type: PacketType) {
-        self.refuse(.protocolError, "\(type.name) before CONNACK")
-    }
+    func refuseBeforeConnack(_ type: PacketType) { self.refuse(.protocolError, "\(type.name) before CONNACK") }
 
     private func received(_ connack: ConnAck, now: NIODeadline) {
         let wasConnecting = self.session.pointee.state == .connecting
@@ -146,12 +142,7 @@ extension MQTTConnection {
                 }
             } else {
                 self.session.pointee.discardState { publish, timedOut in
-                    self.observer.abandoned(
-                        self.client,
-                        publish,
-                        .connectionLost(timedOutBefore: timedOut),
-                        now: now
-                    )
+                    self.observer.abandoned(self.client, publish, .connectionLost(timedOutBefore: timedOut), now: now)
                 }
             }
             self.updateTimer()
@@ -171,9 +162,7 @@ struct InboundSink: PacketSink {
     let connection: MQTTConnection
     let now: NIODeadline
 
-    mutating func publish(_ view: PublishView) -> Bool {
-        self.connection.received(view, now: self.now)
-    }
+    mutating func publish(_ view: PublishView) -> Bool { self.connection.received(view, now: self.now) }
 
     mutating func acknowledgement(
         _ type: PacketType,
@@ -184,7 +173,5 @@ struct InboundSink: PacketSink {
         self.connection.received(type, id: id, reason: reason, now: self.now)
     }
 
-    mutating func control(_ packet: Packet) -> Bool {
-        self.connection.received(packet, now: self.now)
-    }
+    mutating func control(_ packet: Packet) -> Bool { self.connection.received(packet, now: self.now) }
 }

@@ -107,9 +107,7 @@ package final class MQTTConnection {
     // MARK: The owner's calls
 
     /// Whether a write would go to the kernel at once.
-    package var isWritable: Bool {
-        self.end == nil && !self.isFinishing && self.wire.isWritable
-    }
+    package var isWritable: Bool { self.end == nil && !self.isFinishing && self.wire.isWritable }
 
     /// Sends SUBSCRIBE; `nil` if no identifier is free, no connection is up, or the packet is too large for the server.
     package func subscribe(_ subscriptions: [Subscription], properties: Properties = Properties()) -> PacketID? {

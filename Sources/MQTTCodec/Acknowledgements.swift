@@ -90,12 +90,7 @@ extension Packet {
     /// The acknowledgement as an object, from what a ``PacketSink`` is given.
     ///
     /// `nil` if `type` is not PUBACK, PUBREC, PUBREL or PUBCOMP, and for values that no decoder returns.
-    package init?(
-        acknowledgement type: PacketType,
-        id: UInt16,
-        reason: UInt8,
-        rawProperties: UnsafeRawBufferPointer
-    ) {
+    package init?(acknowledgement type: PacketType, id: UInt16, reason: UInt8, rawProperties: UnsafeRawBufferPointer) {
         guard let id = PacketID(rawValue: id), let reason = ReasonCode(rawValue: reason),
             let properties = try? Properties(validated: rawProperties)
         else { return nil }

@@ -6,11 +6,7 @@ struct ByteReader {
     /// Whether control characters and non-characters are refused too (§1.5.4 allows either).
     let refusesControlCharacters: Bool
 
-    init(
-        _ bytes: UnsafeRawBufferPointer,
-        shortage: DecodeError = .truncated,
-        refusesControlCharacters: Bool = false
-    ) {
+    init(_ bytes: UnsafeRawBufferPointer, shortage: DecodeError = .truncated, refusesControlCharacters: Bool = false) {
         self.rest = bytes
         self.shortage = shortage
         self.refusesControlCharacters = refusesControlCharacters
@@ -25,9 +21,7 @@ struct ByteReader {
         return taken
     }
 
-    mutating func byte() throws(DecodeError) -> UInt8 {
-        try self.bytes(1)[0]
-    }
+    mutating func byte() throws(DecodeError) -> UInt8 { try self.bytes(1)[0] }
 
     mutating func twoBytes() throws(DecodeError) -> UInt16 {
         let bytes = try self.bytes(2)
@@ -52,9 +46,7 @@ struct ByteReader {
         throw .variableIntegerTooLong
     }
 
-    mutating func binary() throws(DecodeError) -> UnsafeRawBufferPointer {
-        try self.bytes(Int(try self.twoBytes()))
-    }
+    mutating func binary() throws(DecodeError) -> UnsafeRawBufferPointer { try self.bytes(Int(try self.twoBytes())) }
 
     /// A checked string, as bytes (§1.5.4).
     mutating func text() throws(DecodeError) -> UnsafeRawBufferPointer {
@@ -63,9 +55,7 @@ struct ByteReader {
         return bytes
     }
 
-    mutating func string() throws(DecodeError) -> String {
-        String(decoding: try self.text(), as: UTF8.self)
-    }
+    mutating func string() throws(DecodeError) -> String { String(decoding: try self.text(), as: UTF8.self) }
 
     mutating func packetID() throws(DecodeError) -> PacketID {
         guard let id = PacketID(rawValue: try self.twoBytes()) else { throw .packetIDZero }

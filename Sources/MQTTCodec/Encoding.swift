@@ -22,9 +22,7 @@ extension ByteBuffer {
         body(&self)
         let bodyStart = start + reserved
         let length = VariableByteInteger(UInt64(self.writerIndex - bodyStart))
-        if length.count != reserved {
-            self.moveBody(from: bodyStart, by: length.count - reserved)
-        }
+        if length.count != reserved { self.moveBody(from: bodyStart, by: length.count - reserved) }
         length.forEachByte { offset, byte in self.setInteger(byte, at: start + offset) }
     }
 

@@ -203,10 +203,7 @@ public struct PacketDecoder: ~Copyable {
     /// - Returns: the bytes of the fixed header, 0 if some are missing, and of the whole packet.
     @inlinable
     @inline(always)
-    mutating func header(
-        _ packet: UnsafeRawPointer,
-        available: Int
-    ) throws(DecodeError) -> (header: Int, size: Int) {
+    mutating func header(_ packet: UnsafeRawPointer, available: Int) throws(DecodeError) -> (header: Int, size: Int) {
         var header = 2
         var length = available < 2 ? 0x80 : Int((packet + 1).load(as: UInt8.self))
         if length >= 0x80 {
@@ -259,11 +256,7 @@ public struct PacketDecoder: ~Copyable {
 extension PacketDecoder {
     @inlinable
     @inline(always)
-    mutating func publish(
-        _ first: UInt8,
-        _ body: UnsafeRawPointer,
-        _ count: Int
-    ) throws(DecodeError) -> PublishView {
+    mutating func publish(_ first: UInt8, _ body: UnsafeRawPointer, _ count: Int) throws(DecodeError) -> PublishView {
         guard count >= 2 else { throw .truncated }
         let topic = body + 2
         let topicCount = Int(UInt16(bigEndian: body.loadUnaligned(as: UInt16.self)))

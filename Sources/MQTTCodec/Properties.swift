@@ -123,8 +123,6 @@ extension Properties {
     }
 
     mutating func setBinary(_ id: PropertyID, _ value: [UInt8]?) { self.set(id, value.map { .binary($0) }) }
-
     func flag(_ id: PropertyID) -> Bool? { self.byte(id).map { $0 != 0 } }
-
     mutating func setFlag(_ id: PropertyID, _ value: Bool?) { self.setByte(id, value.map { $0 ? 1 : 0 }) }
 }

@@ -110,17 +110,11 @@ extension Property {
         Property(.messageExpiryInterval, .fourBytes(value))
     }
     /// The kind of payload, as defined by the application (§3.3.2.3.9).
-    public static func contentType(_ value: String) -> Property {
-        Property(.contentType, .text(value))
-    }
+    public static func contentType(_ value: String) -> Property { Property(.contentType, .text(value)) }
     /// The topic for the response (§3.3.2.3.5).
-    public static func responseTopic(_ value: String) -> Property {
-        Property(.responseTopic, .text(value))
-    }
+    public static func responseTopic(_ value: String) -> Property { Property(.responseTopic, .text(value)) }
     /// Matches a response to its request (§3.3.2.3.6).
-    public static func correlationData(_ value: [UInt8]) -> Property {
-        Property(.correlationData, .binary(value))
-    }
+    public static func correlationData(_ value: [UInt8]) -> Property { Property(.correlationData, .binary(value)) }
     /// The number of a subscription, 1 to 268,435,455 (§3.8.2.1.2).
     public static func subscriptionIdentifier(_ value: UInt32) -> Property {
         Property(.subscriptionIdentifier, .variable(value))
@@ -134,9 +128,7 @@ extension Property {
         Property(.assignedClientIdentifier, .text(value))
     }
     /// The keep-alive in seconds that the server requires instead of the client's (§3.2.2.3.14).
-    public static func serverKeepAlive(_ value: UInt16) -> Property {
-        Property(.serverKeepAlive, .twoBytes(value))
-    }
+    public static func serverKeepAlive(_ value: UInt16) -> Property { Property(.serverKeepAlive, .twoBytes(value)) }
     /// The name of the authentication method (§3.1.2.11.9).
     public static func authenticationMethod(_ value: String) -> Property {
         Property(.authenticationMethod, .text(value))
@@ -162,33 +154,21 @@ extension Property {
         Property(.responseInformation, .text(value))
     }
     /// Another server to use (§4.11).
-    public static func serverReference(_ value: String) -> Property {
-        Property(.serverReference, .text(value))
-    }
+    public static func serverReference(_ value: String) -> Property { Property(.serverReference, .text(value)) }
     /// Why, in words for people (§3.2.2.3.9).
-    public static func reasonString(_ value: String) -> Property {
-        Property(.reasonString, .text(value))
-    }
+    public static func reasonString(_ value: String) -> Property { Property(.reasonString, .text(value)) }
     /// Publishes at QoS 1 and 2 that the sender of this takes at once, from 1 on (§3.1.2.11.3).
-    public static func receiveMaximum(_ value: UInt16) -> Property {
-        Property(.receiveMaximum, .twoBytes(value))
-    }
+    public static func receiveMaximum(_ value: UInt16) -> Property { Property(.receiveMaximum, .twoBytes(value)) }
     /// The largest topic alias that the sender of this takes (§3.1.2.11.5).
     public static func topicAliasMaximum(_ value: UInt16) -> Property {
         Property(.topicAliasMaximum, .twoBytes(value))
     }
     /// A number in place of a topic, from 1 on (§3.3.2.3.4).
-    public static func topicAlias(_ value: UInt16) -> Property {
-        Property(.topicAlias, .twoBytes(value))
-    }
+    public static func topicAlias(_ value: UInt16) -> Property { Property(.topicAlias, .twoBytes(value)) }
     /// 0 or 1: the most that the server takes (§3.2.2.3.4).
-    public static func maximumQoS(_ value: UInt8) -> Property {
-        Property(.maximumQoS, .byte(value))
-    }
+    public static func maximumQoS(_ value: UInt8) -> Property { Property(.maximumQoS, .byte(value)) }
     /// Whether the server keeps messages (§3.2.2.3.5).
-    public static func retainAvailable(_ value: Bool) -> Property {
-        Property(.retainAvailable, .byte(value ? 1 : 0))
-    }
+    public static func retainAvailable(_ value: Bool) -> Property { Property(.retainAvailable, .byte(value ? 1 : 0)) }
     /// Any name with any value (§3.3.2.3.7).
     public static func userProperty(_ name: String, _ value: String) -> Property {
         Property(.userProperty, .pair(name, value))

@@ -183,9 +183,7 @@ struct PropertyReader {
 
 extension Properties {
     /// Reads properties that a decoder has handed out as checked bytes.
-    package init(validated bytes: UnsafeRawBufferPointer) throws(DecodeError) {
-        try self.init(bytes, scope: nil)
-    }
+    package init(validated bytes: UnsafeRawBufferPointer) throws(DecodeError) { try self.init(bytes, scope: nil) }
 
     /// Checks and reads `bytes`, the properties after their length.
     init(
@@ -195,9 +193,7 @@ extension Properties {
     ) throws(DecodeError) {
         self.init()
         var reader = PropertyReader(bytes, scope: scope, refusesControlCharacters: refusesControlCharacters)
-        while let (id, value) = try reader.next() {
-            self.append(Property(id, Property.Value(value)))
-        }
+        while let (id, value) = try reader.next() { self.append(Property(id, Property.Value(value))) }
         if reader.has(.authenticationData), !reader.has(.authenticationMethod) { throw .authDataWithoutMethod }
     }
 }
@@ -239,11 +235,7 @@ extension ByteReader {
         _ scope: PropertyScope
     ) throws(DecodeError) -> (bytes: UnsafeRawBufferPointer, seen: UInt64) {
         let bytes = try self.propertyBytes()
-        var reader = PropertyReader(
-            bytes,
-            scope: scope,
-            refusesControlCharacters: self.refusesControlCharacters
-        )
+        var reader = PropertyReader(bytes, scope: scope, refusesControlCharacters: self.refusesControlCharacters)
         while try reader.next() != nil {}
         if reader.has(.authenticationData), !reader.has(.authenticationMethod) { throw .authDataWithoutMethod }
         return (bytes, reader.seen)

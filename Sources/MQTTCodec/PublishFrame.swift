@@ -30,7 +30,6 @@ package struct PublishFrame: Hashable, Sendable {
 
     /// Bytes of the whole packet.
     package var count: Int { 1 + self.lengthBytes + self.remaining }
-
     package var payloadOffset: Int { self.count - self.payload }
 
     /// Where the encoded properties go, with their length in front.

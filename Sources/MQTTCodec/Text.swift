@@ -69,10 +69,7 @@ enum Text {
     }
 
     /// Throws unless `bytes` is well-formed UTF-8 without U+0000.
-    static func check(
-        _ bytes: UnsafeRawBufferPointer,
-        refusesControlCharacters: Bool
-    ) throws(DecodeError) {
+    static func check(_ bytes: UnsafeRawBufferPointer, refusesControlCharacters: Bool) throws(DecodeError) {
         var index = 0
         while index < bytes.count {
             let byte = bytes[index]

@@ -131,9 +131,7 @@ public final class MQTTSQLiteStore: MQTTMessageStore, Sendable {
         if begins { self.schedule() }
     }
 
-    private func schedule() {
-        self.database.asyncWriteWithoutTransaction { self.write($0, untilEmpty: false) }
-    }
+    private func schedule() { self.database.asyncWriteWithoutTransaction { self.write($0, untilEmpty: false) } }
 
     /// Writes what waits now; what has come meanwhile takes another turn, behind those who want to read.
     private func write(_ database: Database, untilEmpty: Bool) {

@@ -76,7 +76,6 @@ struct StoreReader {
     }
 
     private static func number(_ row: Row, _ index: Int) -> Int64? { Int64.fromDatabaseValue(row[index]) }
-
     private static func bytes(_ row: Row, _ index: Int) -> Data? { Data.fromDatabaseValue(row[index]) }
 
     /// None is an empty list; `nil` is what cannot be read.

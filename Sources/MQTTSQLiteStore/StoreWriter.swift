@@ -125,11 +125,7 @@ struct StoreWriter {
 
     // MARK: - Changes
 
-    private func insert(
-        _ stored: MQTTStoredMessage,
-        of client: Data,
-        _ account: inout StoreAccounts.Account
-    ) throws {
+    private func insert(_ stored: MQTTStoredMessage, of client: Data, _ account: inout StoreAccounts.Account) throws {
         let message = stored.message
         let properties = try Self.bytes(message.properties)
         let id = try account.id ?? self.makeClient(client)

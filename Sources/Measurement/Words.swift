@@ -80,7 +80,6 @@ package enum Words {
     }
 
     package static func rate(_ perSecond: Double) -> String { self.number(perSecond) + "/s" }
-
     package static func percent(_ share: Double) -> String { self.significant(share * 100) + " %" }
 
     /// The same with at most `digits` decimals.
@@ -171,9 +170,7 @@ package enum Words {
         let whole = parts[0]
         // Swift writes 1e-05 and 1.5e+20; a fraction of a lone zero carries nothing.
         let fraction = parts.count > 1 && parts[1] != "0" ? parts[1] : ""
-        if exponent < 0 {
-            return sign + "0." + String(repeating: "0", count: -exponent - 1) + whole + fraction
-        }
+        if exponent < 0 { return sign + "0." + String(repeating: "0", count: -exponent - 1) + whole + fraction }
         let zeros = max(0, exponent - fraction.count)
         let digits = whole + fraction + String(repeating: "0", count: zeros)
         return sign + digits

@@ -29,12 +29,7 @@ package struct RunPage {
     ///   - timeline: empty for a run without one.
     ///   - latencies: for the heat map: ``latencyMetrics`` without labels; none without a histogram log.
     ///   - segments: of a merged run.
-    package init(
-        _ record: RunRecord,
-        timeline: Timeline,
-        latencies: LatencyMap? = nil,
-        segments: [Segment] = []
-    ) {
+    package init(_ record: RunRecord, timeline: Timeline, latencies: LatencyMap? = nil, segments: [Segment] = []) {
         self.record = record
         self.whole = record.withoutStages
         self.course = RunCourse(record, timeline)

@@ -56,11 +56,7 @@ package struct LatencyMap: Sendable {
     ///   - metrics: the names of the durations.
     ///   - keys: labels that distinguish series; all others are merged, as in a threshold.
     /// - Throws: if it has no readable `latency.hlog`.
-    package init(
-        reading directory: String,
-        metrics: [String],
-        keeping keys: Set<String> = []
-    ) throws(ResultError) {
+    package init(reading directory: String, metrics: [String], keeping keys: Set<String> = []) throws(ResultError) {
         self.init(reading: HistogramLog.read(try TextFile.text(directory + "/latency.hlog")), metrics, keys)
     }
 

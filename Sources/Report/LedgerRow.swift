@@ -80,13 +80,7 @@ struct LedgerRow {
     var group = ""
     var name = ""
 
-    init(
-        _ kind: Kind,
-        qos: UInt8? = nil,
-        at: Int64? = nil,
-        count: UInt64? = nil,
-        _ sequences: [Range<UInt64>] = []
-    ) {
+    init(_ kind: Kind, qos: UInt8? = nil, at: Int64? = nil, count: UInt64? = nil, _ sequences: [Range<UInt64>] = []) {
         self.kind = kind
         self.qos = qos
         self.at = at

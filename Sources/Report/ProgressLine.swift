@@ -82,9 +82,7 @@ package struct ProgressLine: Hashable, Sendable {
         }
         if self.errors > 0 { parts.append(self.errors == 1 ? "1 error" : "\(Words.count(self.errors)) errors") }
         if self.seconds < Self.shortestWhole { parts.append("over \(Words.duration(self.seconds))") }
-        if !self.levels.isEmpty {
-            parts.append("sent \(Words.rate(self.levels.map(\.sent).reduce(0, +).rounded()))")
-        }
+        if !self.levels.isEmpty { parts.append("sent \(Words.rate(self.levels.map(\.sent).reduce(0, +).rounded()))") }
         if let ack = self.ack { parts.append("ack p99 \(Cell.duration(ack, \.p99))") }
         if let decoded = self.decoded { parts.append("decoded \(Words.rate(decoded.rounded()))") }
         if let time = self.packetTime { parts.append("\(Words.duration(time)) each") }

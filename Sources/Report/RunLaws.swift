@@ -125,10 +125,7 @@ package struct RunLaws {
     }
 
     /// Durations of whole operations, all of them or those that were answered.
-    private func operations(
-        _ metric: MetricDefinition,
-        _ part: (DurationReading) -> UInt64 = \.answered
-    ) -> Double? {
+    private func operations(_ metric: MetricDefinition, _ part: (DurationReading) -> UInt64 = \.answered) -> Double? {
         let readings = self.record.metrics.filter {
             $0.isOf(metric) && $0.labels.isWhole() && $0.labels[Labels.stage] == nil
         }.compactMap(\.duration)
@@ -176,10 +173,7 @@ package struct RunLaws {
                 "answered publishes with a duration", self.operations(.publishAck), MetricDefinition.publishAcked.name,
                 self.sum(.publishAcked)
             ),
-            (
-                "deliveries with a duration", self.operations(.delivery), MetricDefinition.deliveryReceived.name,
-                came
-            ),
+            ("deliveries with a duration", self.operations(.delivery), MetricDefinition.deliveryReceived.name, came),
             (
                 "deliveries in delivery_duration", self.operations(.delivery, \.count),
                 MetricDefinition.deliveryExpected.name,

@@ -87,6 +87,5 @@ extension RunRecord {
 
     /// An option, or what a scenario file has in its place.
     private func named(_ option: String, _ inFile: String) -> String { self.plan["command"] == "run" ? inFile : option }
-
     private func has(_ key: String) -> Bool { self.plans.contains { $0[key] != nil } }
 }

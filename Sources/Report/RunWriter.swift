@@ -66,9 +66,7 @@ package final class RunWriter {
         ledger: SegmentLedger? = nil
     ) throws(ResultError) -> String {
         for interval in self.merger.flush() { try self.write(interval) }
-        if let clients {
-            try OutputFile.replace(self.directory.file("clients.csv"), with: ClientsCSV.text(clients))
-        }
+        if let clients { try OutputFile.replace(self.directory.file("clients.csv"), with: ClientsCSV.text(clients)) }
         if let ledger { try LedgerCSV.write(ledger, to: self.directory.file(LedgerCSV.fileName)) }
         if record.segment.isPart {
             let names = HistogramLog.segmentFiles + (ledger == nil ? [] : [LedgerCSV.fileName])

@@ -160,9 +160,7 @@ extension Summary {
     }
 
     /// Losses by cause, with the first example of each; empty without losses.
-    var losses: [String] {
-        self.record.ledger.lossText.map { self.paragraph($0, indent: 2, hanging: 2) } ?? []
-    }
+    var losses: [String] { self.record.ledger.lossText.map { self.paragraph($0, indent: 2, hanging: 2) } ?? [] }
 
     /// The name of the watched server and its use, such as `mosquitto 2.0.11` and `CPU 0.98 cores`.
     var serverParts: [String] {
@@ -188,7 +186,6 @@ extension Books {
 /// Cells of the summary's tables.
 package enum Cell {
     static func count(_ value: UInt64?) -> String? { value.map(Words.count) }
-
     static func number(_ value: Double?) -> String? { value.map(Words.number) }
 
     /// Nothing where there is none.

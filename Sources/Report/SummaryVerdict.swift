@@ -28,7 +28,6 @@ extension Summary {
 
     /// Whether an objective that was tested failed.
     var hasFailed: Bool { !self.nothingConnected && self.record.thresholds.contains { !$0.ok } }
-
     var state: String { self.record.verdict?.state.rawValue ?? "unfinished" }
 
     /// Notes in addition to the figures.

@@ -21,7 +21,6 @@ extension Verdict.Reason {
 
     /// The reason for a decode whose connection was lost.
     static func connection(_ words: String) -> Self { Self(code: Self.connectionCode, text: words) }
-
     static func decoded(_ words: String) -> Self { Self(code: Self.decodedCode, text: words) }
 
     /// The reason why a run, or one of its groups, had no connection left.

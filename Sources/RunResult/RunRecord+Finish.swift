@@ -237,9 +237,7 @@ extension Verdict {
         case .aborted, .unreconciled: return .broken(words)
         case .generatorLimited:
             let disturbances = Self.disturbances.union([Reason.silentCode])
-            guard self.reasons.allSatisfy({ disturbances.contains($0.code) }) else {
-                return .generatorLimited(words)
-            }
+            guard self.reasons.allSatisfy({ disturbances.contains($0.code) }) else { return .generatorLimited(words) }
             return broken.isEmpty ? .held : .disturbed(words)
         case .valid: return broken.isEmpty ? .held : .broken(broken.joined(separator: ", "))
         }

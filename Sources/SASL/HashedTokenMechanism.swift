@@ -57,12 +57,7 @@ package struct HashedTokenMechanism: SASLMechanism {
     ///   - token: as the server gave it out; not empty.
     ///   - available: the channel bindings of this TLS session.
     /// - Throws: ``SASLError/credentials(_:)`` for an empty text, U+0000 in the user name, or a missing binding.
-    package init(
-        _ kind: Kind,
-        user: String,
-        token: String,
-        available: [SASLChannelBinding] = []
-    ) throws(SASLError) {
+    package init(_ kind: Kind, user: String, token: String, available: [SASLChannelBinding] = []) throws(SASLError) {
         guard !user.isEmpty, !user.utf8.contains(0) else {
             throw .credentials("\(kind.rawValue) needs a user name without U+0000")
         }

@@ -141,9 +141,7 @@ package struct SCRAMClient: SASLMechanism {
         guard let rounds = SCRAMMessage.positiveNumber(try SCRAMMessage.value("i", at: 2, of: attributes)) else {
             throw .malformed("the number of iterations is no positive number")
         }
-        guard self.iterations.contains(rounds) else {
-            throw .iterations(rounds, allowed: self.iterations)
-        }
+        guard self.iterations.contains(rounds) else { throw .iterations(rounds, allowed: self.iterations) }
 
         let keys = self.cache.keys(self.hash, password: self.password, salt: salt, iterations: rounds)
         let withoutProof =

@@ -54,7 +54,6 @@ package final class SCRAMKeyCache: Sendable {
 
     /// How many times keys had to be derived.
     package var derivations: Int { self.table.withLock { $0.derivations } }
-
     package var count: Int { self.table.withLock { $0.keys.count } }
 
     func keys(_ hash: SCRAMHash, password: [UInt8], salt: [UInt8], iterations: Int) -> SCRAMKeys {

@@ -99,9 +99,7 @@ extension XMPPConnection {
         self.tell(readiness.phases, now: now)
         if readiness.acknowledged > 0, self.end == nil { self.tellAcknowledged(readiness.acknowledged, now: now) }
         // A stream that is new answers nothing of the one before.
-        if !readiness.resumed {
-            self.fail(self.stream.pointee.takeRequests(), .connectionLost, now: now)
-        }
+        if !readiness.resumed { self.fail(self.stream.pointee.takeRequests(), .connectionLost, now: now) }
         guard self.end == nil, let jid = self.stream.pointee.jid else { return }
         self.extras?.handlers?.ready(XMPPSession(jid, readiness, peer: self.stream.pointee.account.peer))
         guard self.end == nil else { return }
@@ -168,9 +166,7 @@ extension XMPPConnection {
     }
 
     func delivers(_ answer: borrowing ElementView, answering token: UInt64, now: NIODeadline) {
-        guard token >= Self.firstOwnToken else {
-            return self.observer.answered(self.client, token, answer, now: now)
-        }
+        guard token >= Self.firstOwnToken else { return self.observer.answered(self.client, token, answer, now: now) }
         guard let handler = self.extras?.requests?.handlers.removeValue(forKey: token) else { return }
         let element = answer.element()
         if element["type"] == "error" {
@@ -250,13 +246,7 @@ extension XMPPConnection {
     ///
     /// `token`: below 2⁶³.
     /// `to`: what the IQ has for its `to`.
-    package func request(
-        _ token: UInt64,
-        to: JID?,
-        timeout: TimeAmount,
-        before: [UInt8],
-        after: [UInt8]
-    ) -> Bool {
+    package func request(_ token: UInt64, to: JID?, timeout: TimeAmount, before: [UInt8], after: [UInt8]) -> Bool {
         let isTaken = self.appendRequest(token, to: to, timeout: timeout, before: before, after: after)
         if isTaken { self.flushRequests() }
         return isTaken

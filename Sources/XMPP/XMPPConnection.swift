@@ -79,12 +79,7 @@ package final class XMPPConnection {
         self.wire.isBare = isBare
         self.hasStarted = true
         if let waiting = self.stream.pointee.takeWaiting() { self.needsExtras.requests = waiting }
-        self.stream.pointee.start(
-            deadline: deadline,
-            isSecure: isSecure,
-            now: self.loop.now,
-            into: &self.out.pointee
-        )
+        self.stream.pointee.start(deadline: deadline, isSecure: isSecure, now: self.loop.now, into: &self.out.pointee)
         if isSecure { self.offerChannelBindings() }
         self.flush()
         self.updateTimer()
@@ -142,10 +137,7 @@ package final class XMPPConnection {
     ///
     /// `told`: called once for an element that was sent: `true` when the kernel has all of it, `false` when the
     /// connection ends before.
-    package func offer(
-        _ element: XMPPElement,
-        told: ((Bool) -> Void)? = nil
-    ) throws(XMPPWriteError) -> Offer {
+    package func offer(_ element: XMPPElement, told: ((Bool) -> Void)? = nil) throws(XMPPWriteError) -> Offer {
         guard self.takesStanzas else { return .refused }
         let filtered = self.filtered(element)
         // A filter may have ended it.

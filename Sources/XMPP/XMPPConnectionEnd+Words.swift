@@ -83,7 +83,6 @@ extension XMPPConnectionEnd: CustomStringConvertible {
     }
 
     private static func said(_ text: String?) -> String { text.map { $0.isEmpty ? "" : " (\($0))" } ?? "" }
-
     private static func name(_ error: StanzaError) -> String { error.condition.rawValue + Self.said(error.text) }
 
     /// The word for it among the kinds of `errors`: a condition where the server named one.

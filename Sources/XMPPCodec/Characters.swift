@@ -89,9 +89,7 @@ enum Characters {
     static func isSpace(_ byte: UInt8) -> Bool { byte <= 0x20 && (Self.spaces >> UInt64(byte)) & 1 == 1 }
 
     @inline(__always)
-    static func isNameStart(_ byte: UInt8) -> Bool {
-        (byte | 0x20) &- 0x61 < 26 || byte == UInt8(ascii: "_")
-    }
+    static func isNameStart(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 || byte == UInt8(ascii: "_") }
 
     @inline(__always)
     static func isNameByte(_ byte: UInt8) -> Bool {

@@ -126,9 +126,7 @@ public struct JID: Hashable, Sendable {
     public var local: String? { self.localCount == 0 ? nil : self.piece(0, Int(self.localCount)) }
 
     /// The server.
-    public var domain: String {
-        self.piece(self.localCount == 0 ? 0 : Int(self.localCount) + 1, Int(self.bareCount))
-    }
+    public var domain: String { self.piece(self.localCount == 0 ? 0 : Int(self.localCount) + 1, Int(self.bareCount)) }
 
     /// The connection's name.
     public var resource: String? {

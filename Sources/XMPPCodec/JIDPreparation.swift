@@ -17,11 +17,7 @@ enum JIDPreparation {
     // MARK: Local part
 
     /// UsernameCaseMapped without `" & ' / : < > @` (RFC 7622 §3.3, RFC 8265 §3.3).
-    static func local(
-        _ text: Substring,
-        _ strictness: Strictness,
-        into bytes: inout [UInt8]
-    ) throws(JIDError) {
+    static func local(_ text: Substring, _ strictness: Strictness, into bytes: inout [UInt8]) throws(JIDError) {
         let start = bytes.count
         let name = try Self.name(text, .local, strictness)
         for scalar in name {
@@ -77,11 +73,7 @@ enum JIDPreparation {
     // MARK: Domain
 
     /// A host name or an address; a final dot goes (RFC 7622 §3.2).
-    static func domain(
-        _ text: Substring,
-        _ strictness: Strictness,
-        into bytes: inout [UInt8]
-    ) throws(JIDError) {
+    static func domain(_ text: Substring, _ strictness: Strictness, into bytes: inout [UInt8]) throws(JIDError) {
         let start = bytes.count
         if text.utf8.first == UInt8(ascii: "[") {
             let inner = text.utf8.dropFirst().dropLast()
@@ -203,11 +195,7 @@ enum JIDPreparation {
     // MARK: Resource
 
     /// OpaqueString (RFC 7622 §3.4, RFC 8265 §4.2): case stays, spaces of other widths become spaces.
-    static func resource(
-        _ text: Substring,
-        _ strictness: Strictness,
-        into bytes: inout [UInt8]
-    ) throws(JIDError) {
+    static func resource(_ text: Substring, _ strictness: Strictness, into bytes: inout [UInt8]) throws(JIDError) {
         try Self.checkLength(text, .resource)
         let start = bytes.count
         var scalars = Array(text.unicodeScalars)

@@ -136,9 +136,7 @@ public struct StanzaError: Error, Hashable, Sendable {
     /// `<error/>` as a child of a stanza of `namespace`.
     public func element(in namespace: String = XMPPNamespace.client) -> XMPPElement {
         var error = XMPPElement("error", namespace: namespace, attributes: ["type": self.type.rawValue, "by": self.by])
-        error.add(
-            XMPPElement(self.condition.rawValue, namespace: XMPPNamespace.stanzas, text: self.address ?? "")
-        )
+        error.add(XMPPElement(self.condition.rawValue, namespace: XMPPNamespace.stanzas, text: self.address ?? ""))
         if let text = self.text {
             var child = XMPPElement("text", namespace: XMPPNamespace.stanzas, text: text)
             child.language = self.language

@@ -104,9 +104,7 @@ public struct StreamError: Error, Hashable, Sendable {
     /// The stream error as an element.
     public var element: XMPPElement {
         var error = XMPPElement("error", namespace: XMPPNamespace.stream)
-        error.add(
-            XMPPElement(self.condition.rawValue, namespace: XMPPNamespace.streams, text: self.otherHost ?? "")
-        )
+        error.add(XMPPElement(self.condition.rawValue, namespace: XMPPNamespace.streams, text: self.otherHost ?? ""))
         if let text = self.text {
             var child = XMPPElement("text", namespace: XMPPNamespace.streams, text: text)
             child.language = self.language

@@ -157,7 +157,5 @@ private struct NamespaceBytes: Hashable {
         self.bytes = token.map { FoundText(bytes, $0).give { Array($0) } } ?? Array(bytes)
     }
 
-    func hash(into hasher: inout Hasher) {
-        self.bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
-    }
+    func hash(into hasher: inout Hasher) { self.bytes.withUnsafeBytes { hasher.combine(bytes: $0) } }
 }

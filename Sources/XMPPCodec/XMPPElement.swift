@@ -52,12 +52,7 @@ public struct XMPPElement: Hashable, Sendable {
     }
 
     /// An element that holds a text.
-    public init(
-        _ name: String,
-        namespace: String,
-        attributes: KeyValuePairs<String, String?> = [:],
-        text: String
-    ) {
+    public init(_ name: String, namespace: String, attributes: KeyValuePairs<String, String?> = [:], text: String) {
         self.init(name, namespace: namespace, attributes: attributes)
         self.add(text: text)
     }
@@ -108,9 +103,7 @@ public struct XMPPElement: Hashable, Sendable {
     }
 
     /// Its own texts, joined.
-    public var text: String {
-        self.children.reduce(into: "") { if case .text(let text) = $1 { $0 += text } }
-    }
+    public var text: String { self.children.reduce(into: "") { if case .text(let text) = $1 { $0 += text } } }
 
     /// Appends an element.
     public mutating func add(_ child: XMPPElement) { self.children.append(.element(child)) }

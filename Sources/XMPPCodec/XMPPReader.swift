@@ -47,11 +47,7 @@ public struct XMPPReader: ~Copyable {
     ///   - limits: what is refused.
     ///   - memory: for what a read cuts; shared by readers on the same thread. Without it each cut element is an
     ///     allocation or two.
-    public init(
-        framing: Framing = .stream,
-        limits: XMPPLimits = XMPPLimits(),
-        memory: XMPPReaderMemory? = nil
-    ) {
+    public init(framing: Framing = .stream, limits: XMPPLimits = XMPPLimits(), memory: XMPPReaderMemory? = nil) {
         self.tokenizer = Tokenizer(limits: limits, isMessages: framing == .webSocket, shared: memory)
     }
 

@@ -31,14 +31,11 @@ struct ValueScale {
     }
 
     var domain: (low: Double, high: Double) { (self.scale.low, self.scale.high) }
-
     var name: String { self.scaling == .log ? "log" : "linear" }
-
     func pixel(_ value: Double) -> Double { self.scale.pixel(value) }
 
     /// Whether a value has a place on the scale.
     func shows(_ value: Double) -> Bool { value.isFinite && (self.scaling == .linear || value > 0) }
-
     func ticks(_ count: Int) -> [Double] { self.scale.ticks(count) }
 
     /// The tick labels, and what is written once at the axis.

@@ -140,7 +140,6 @@ final class Authentication {
     }
 
     var isUnderWay: Bool { self.server != nil }
-
     func begin(_ server: SCRAMServer) { self.server = server }
 
     func received(_ message: [UInt8]) -> SCRAMServer.Step {

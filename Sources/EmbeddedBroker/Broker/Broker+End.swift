@@ -29,12 +29,7 @@ extension Broker {
     }
 
     /// Handles malformed bytes or a packet that is not allowed now; `version` is the CONNECT's, if known.
-    mutating func refuse(
-        _ connection: ConnectionID,
-        _ error: DecodeError,
-        version: ProtocolVersion,
-        now: NIODeadline
-    ) {
+    mutating func refuse(_ connection: ConnectionID, _ error: DecodeError, version: ProtocolVersion, now: NIODeadline) {
         guard self.connections[connection].state == .awaitingConnect else {
             return self.fail(connection, error.reason, now: now)
         }

@@ -19,19 +19,14 @@ extension Broker {
     }
 
     /// Whether clients with output should be written before more is read.
-    package var wantsFlush: Bool {
-        mutating get { self.frames.count > SharedFrames.wantedBytes }
-    }
+    package var wantsFlush: Bool { mutating get { self.frames.count > SharedFrames.wantedBytes } }
 
     /// Passes the output to `write`, which returns how many bytes it took.
     ///
     /// Bytes taken count as delivered.
     ///
     /// - Returns: whether all bytes were taken; if not, the caller must take the rest with ``takeOutput(_:)`` now.
-    package mutating func writeOutput(
-        _ connection: ConnectionID,
-        by write: (UnsafeRawBufferPointer) -> Int
-    ) -> Bool {
+    package mutating func writeOutput(_ connection: ConnectionID, by write: (UnsafeRawBufferPointer) -> Int) -> Bool {
         guard self.connections[connection].outputBytes > 0 else { return true }
         let taken: Int
         if self.connections[connection].out.readableBytes == 0 {

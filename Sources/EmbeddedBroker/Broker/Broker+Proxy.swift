@@ -3,9 +3,7 @@ extension Broker {
     /// A PROXY header has arrived.
     ///
     /// - Parameter address: the client's; `nil` if the connection is the proxy's own or the address is unknown.
-    package mutating func proxied(from address: String?) {
-        self.tally.proxied.add(address: address ?? "unknown")
-    }
+    package mutating func proxied(from address: String?) { self.tally.proxied.add(address: address ?? "unknown") }
 
     /// A required PROXY header is missing or malformed.
     package mutating func proxyRefused() { self.tally.proxyRefused += 1 }

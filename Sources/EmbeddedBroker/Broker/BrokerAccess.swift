@@ -46,9 +46,7 @@ package struct BrokerAccess: Hashable, Sendable {
             // Before MQTT 5 there is neither a mechanism nor a code for it.
             return (connect.version == .v5 ? ReasonCode.badAuthenticationMethod : .notAuthorized).rawValue
         }
-        guard let name = connect.username else {
-            return self.allowsAnonymous ? 0 : ReasonCode.notAuthorized.rawValue
-        }
+        guard let name = connect.username else { return self.allowsAnonymous ? 0 : ReasonCode.notAuthorized.rawValue }
         // Without a user table, names do not matter.
         if self.users.isEmpty, self.allowsAnonymous { return 0 }
         guard let user = self.users[name], let password = connect.password,

@@ -16,9 +16,7 @@ package struct DueQueue {
             self.ticket = ticket
         }
 
-        package static func < (one: Entry, other: Entry) -> Bool {
-            (one.due, one.ticket) < (other.due, other.ticket)
-        }
+        package static func < (one: Entry, other: Entry) -> Bool { (one.due, one.ticket) < (other.due, other.ticket) }
     }
 
     private var entries = Heap<Entry>()
@@ -28,7 +26,6 @@ package struct DueQueue {
     var count: Int { self.entries.count }
     /// Due time of the soonest entry; `nil` without one.
     package var nextDue: NIODeadline? { self.entries.min?.due }
-
     package mutating func add(_ entry: Entry) { self.entries.insert(entry) }
 
     /// The soonest entry, if it is due.
@@ -37,7 +34,5 @@ package struct DueQueue {
     }
 
     /// Drops obsolete entries.
-    package mutating func keep(where isUseful: (Entry) -> Bool) {
-        self.entries.removeAll { !isUseful($0) }
-    }
+    package mutating func keep(where isUseful: (Entry) -> Bool) { self.entries.removeAll { !isUseful($0) } }
 }

@@ -38,9 +38,7 @@ package struct FaultPlan: Hashable, Sendable {
     package init() {}
 
     /// Whether an outgoing PUBLISH needs more than a copy.
-    var touchesPublish: Bool {
-        self.dropPerBillion != nil || self.duplicateEvery != nil || self.touchesOrder
-    }
+    var touchesPublish: Bool { self.dropPerBillion != nil || self.duplicateEvery != nil || self.touchesOrder }
 
     /// Whether messages can overtake each other, so that their order must be tracked.
     var touchesOrder: Bool { self.reorderEvery != nil || self.delay != nil }

@@ -122,7 +122,6 @@ final class BrokerLink: ChannelInboundHandler {
     // MARK: Writing
 
     var canWrite: Bool { self.isWritable && self.fragments.readableBytes == 0 && self.context != nil }
-
     var canWriteDirectly: Bool { self.direct != nil && self.canWrite }
 
     /// Writes past the channel, whose cost per write equals the kernel's for a small write.

@@ -139,6 +139,5 @@ final class SocketDoor: ChannelOutboundHandler {
     private(set) var context: ChannelHandlerContext?
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
-
     func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 }

@@ -167,18 +167,14 @@ struct DeliveryQueue {
         out.writeImmutableBuffer(bytes)
         out.setInteger(id, at: start + Int(header.packetIDOffset))
         if isRepeated, let first: UInt8 = out.getInteger(at: start) { out.setInteger(first | 0b1000, at: start) }
-        if header.expiryOffset > 0 {
-            out.setInteger(header.remaining(at: now), at: start + Int(header.expiryOffset))
-        }
+        if header.expiryOffset > 0 { out.setInteger(header.remaining(at: now), at: start + Int(header.expiryOffset)) }
     }
 
     /// Removes waiting messages one by one after the session has ended.
     mutating func abandonNext() -> Tally? { self.queue.popFirst()?.header.tally }
 
     /// Messages in flight that were never handed out, after the session has ended.
-    var undelivered: [Tally] {
-        self.journal?.flights.values.filter { !$0.isDelivered }.map(\.header.tally) ?? []
-    }
+    var undelivered: [Tally] { self.journal?.flights.values.filter { !$0.isDelivered }.map(\.header.tally) ?? [] }
 
     // MARK: Between connections
 

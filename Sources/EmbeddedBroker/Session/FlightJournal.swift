@@ -26,7 +26,6 @@ final class FlightJournal {
     private var handedOut: UInt64 = 0
 
     var byteCount: Int { self.flights.values.reduce(0) { $0 + $1.bytes.readableBytes } }
-
     func noteOutputTaken() { self.handedOut = self.order }
 
     func remember(_ id: UInt16, _ header: MessageQueue.Header, _ bytes: ByteBuffer) {

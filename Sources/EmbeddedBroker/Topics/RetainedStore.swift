@@ -55,9 +55,7 @@ struct RetainedStore {
         self.bytes += message.bytes
         self.count += 1
         var node: Int32 = 0
-        for level in levels {
-            node = self.nodes[Int(node)].children[level] ?? self.addChild(level, to: node)
-        }
+        for level in levels { node = self.nodes[Int(node)].children[level] ?? self.addChild(level, to: node) }
         self.changes += 1
         self.nodes[Int(node)].message = message
         self.nodes[Int(node)].kept = self.changes

@@ -35,12 +35,7 @@ extension ClientCore {
             guard buffer.readableBytes + Self.aliasSize <= Int(limit) else { return publish }
         }
         var publish = publish
-        switch self.aliases.choose(
-            publish.topic,
-            on: self.epoch,
-            wanted: wanted,
-            allowed: limits.topicAliasMaximum
-        ) {
+        switch self.aliases.choose(publish.topic, on: self.epoch, wanted: wanted, allowed: limits.topicAliasMaximum) {
         case .topic: break
         case .define(let alias): publish.properties.topicAlias = alias
         case .alias(let alias):

@@ -165,11 +165,7 @@ extension ClientCore {
         return connection
     }
 
-    private func opened(
-        _ result: Result<ConnectedChannel, ConnectError>,
-        _ opening: Opening,
-        epoch: Int
-    ) {
+    private func opened(_ result: Result<ConnectedChannel, ConnectError>, _ opening: Opening, epoch: Int) {
         guard epoch == self.epoch, self.state == .connecting else {
             if case .success(let connected) = result { connected.channel?.close(promise: nil) }
             return

@@ -106,13 +106,7 @@ extension ClientCore: MQTTConnectionObserver {
         if jitter > 0 { self.session.pointee.spreadPing(by: Double.random(in: 0...jitter)) }
     }
 
-    func properties(
-        _ client: Int,
-        of type: PacketType,
-        _ id: PacketID,
-        _ properties: Properties,
-        now: NIODeadline
-    ) {
+    func properties(_ client: Int, of type: PacketType, _ id: PacketID, _ properties: Properties, now: NIODeadline) {
         if client == self.epoch { self.told = ToldProperties(type: type, id: id, properties: properties) }
     }
 

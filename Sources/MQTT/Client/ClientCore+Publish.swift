@@ -143,9 +143,7 @@ extension ClientCore {
         if reason.isError {
             self.finish(sequence, .failure(.rejected(result)), forgets: true)
         } else {
-            if let id = result.packetID, !flow.isGivenUp {
-                self.configuration.hooks.delivered?(flow.message, id)
-            }
+            if let id = result.packetID, !flow.isGivenUp { self.configuration.hooks.delivered?(flow.message, id) }
             self.finish(sequence, .success(result), forgets: true)
         }
     }

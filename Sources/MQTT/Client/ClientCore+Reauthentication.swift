@@ -9,7 +9,6 @@ struct Reauthentication {
     var isUnderWay = false
     /// The first call has the earliest deadline: all have the same timeout.
     var deadline: NIODeadline { self.waiters.first?.deadline ?? .distantFuture }
-
     var isAwaited: Bool { self.waiters.contains { !$0.waiter.isDone } }
 
     mutating func add(_ waiter: Waiter<Void>, until deadline: NIODeadline) {

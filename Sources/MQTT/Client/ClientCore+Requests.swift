@@ -57,11 +57,7 @@ struct Request {
 }
 
 extension ClientCore {
-    func subscribe(
-        _ subscriptions: [Subscription],
-        _ properties: Properties,
-        _ waiter: Waiter<[MQTTSubscribeResult]>
-    ) {
+    func subscribe(_ subscriptions: [Subscription], _ properties: Properties, _ waiter: Waiter<[MQTTSubscribeResult]>) {
         guard !waiter.isDone else { return }
         let version = self.configuration.version
         if self.configuration.validates {

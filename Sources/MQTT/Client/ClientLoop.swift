@@ -30,9 +30,7 @@ final class ClientLoop {
     private init(_ eventLoop: any EventLoop) { self.tenants = LoopTenants(eventLoop, timersEach: 2) }
 
     /// The instance of this loop; must be called on the loop.
-    static func of(_ eventLoop: any EventLoop) -> ClientLoop {
-        Self.all.of(eventLoop) { ClientLoop(eventLoop) }
-    }
+    static func of(_ eventLoop: any EventLoop) -> ClientLoop { Self.all.of(eventLoop) { ClientLoop(eventLoop) } }
 
     // MARK: Layers
 

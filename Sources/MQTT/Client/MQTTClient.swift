@@ -84,9 +84,7 @@ public final class MQTTClient: Sendable {
     ///   `timedOut(.connack)`, `connectionLost` if the connection ended before CONNACK, `storeFailed`, `disconnected`,
     ///   `cancelled`.
     @discardableResult
-    public func connect() async throws(MQTTClientError) -> MQTTConnectResult {
-        try await self.connect(to: nil)
-    }
+    public func connect() async throws(MQTTClientError) -> MQTTConnectResult { try await self.connect(to: nil) }
 
     /// Connects to another server, for example after a redirect by the configured one (§4.11).
     ///
@@ -172,9 +170,7 @@ public final class MQTTClient: Sendable {
     }
 
     /// Closes the connection without DISCONNECT; the server publishes the will.
-    public func abort() {
-        self.seed.executeIfLive { $0.abort() }
-    }
+    public func abort() { self.seed.executeIfLive { $0.abort() } }
 
     /// Disconnects permanently: the streams end, and every later call fails with ``MQTTClientError/shutDown``.
     public func shutDown() async {

@@ -11,10 +11,7 @@ struct MQTTClientLog: Sendable {
     }
 
     func connecting(to host: String, port: Int, clientID: String) {
-        self.logger.debug(
-            "Connecting",
-            metadata: ["host": "\(host)", "port": "\(port)", "client_id": "\(clientID)"]
-        )
+        self.logger.debug("Connecting", metadata: ["host": "\(host)", "port": "\(port)", "client_id": "\(clientID)"])
     }
 
     func tell(_ event: MQTTClientEvent) {

@@ -168,9 +168,7 @@ final class Inbox: Sendable {
     }
 
     /// Removes messages that the server will send again: messages at QoS 1 of a session that persists.
-    func removeUnacknowledged() {
-        self.queue.withState { $0.removeAll { $0.message.qos == .atLeastOnce } }
-    }
+    func removeUnacknowledged() { self.queue.withState { $0.removeAll { $0.message.qos == .atLeastOnce } } }
 
     /// Ends the sequence; waiting messages are dropped.
     func finish() {

@@ -26,7 +26,6 @@ public struct MQTTTransport: Sendable {
 
     final class Made: Hashable, Sendable {
         static func == (left: Made, right: Made) -> Bool { left === right }
-
         func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
     }
 

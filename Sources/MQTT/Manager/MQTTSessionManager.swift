@@ -102,9 +102,7 @@ public final class MQTTSessionManager: Sendable {
     /// ``MQTTManagerState/failed``.
     ///
     /// - Parameter configuration: where to, as whom, and how.
-    public func connect(_ configuration: MQTTClientConfiguration) {
-        self.core.connect { $0 = configuration }
-    }
+    public func connect(_ configuration: MQTTClientConfiguration) { self.core.connect { $0 = configuration } }
 
     /// Connects to another server; see ``connect(_:)``, with all else as in the present configuration.
     ///

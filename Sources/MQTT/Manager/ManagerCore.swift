@@ -24,11 +24,7 @@ final class ManagerCore: Sendable {
     private let work: Mutex<Work>
     private let sleep: @Sendable (Duration) async throws -> Void
 
-    init(
-        _ client: MQTTClient,
-        machine: ManagerMachine,
-        sleep: @escaping @Sendable (Duration) async throws -> Void
-    ) {
+    init(_ client: MQTTClient, machine: ManagerMachine, sleep: @escaping @Sendable (Duration) async throws -> Void) {
         self.client = client
         self.states = Broadcast(initial: machine.state)
         self.effective = Broadcast(initial: [])
@@ -44,9 +40,7 @@ final class ManagerCore: Sendable {
     var effectiveNow: [MQTTSubscribeResult] { self.work.withLock { $0.machine.subscriptions.effective } }
 
     /// Runs one step of the machine, and its actions.
-    func step(_ event: (inout ManagerMachine) -> [ManagerMachine.Action]) {
-        self.run { event(&$0.machine) }
-    }
+    func step(_ event: (inout ManagerMachine) -> [ManagerMachine.Action]) { self.run { event(&$0.machine) } }
 
     /// Connects with a configuration that is made of the present one.
     func connect(_ change: (inout MQTTClientConfiguration) -> Void) {

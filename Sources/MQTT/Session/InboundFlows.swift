@@ -51,7 +51,6 @@ package struct InboundFlows: ~Copyable {
     }
 
     mutating func deferRecord(_ id: UInt16) { self.unanswered[id] = .record }
-
     func isAwaitingRecord(_ id: UInt16) -> Bool { self.unanswered[id] == .record }
 
     /// `false` if no message with this identifier waits for its PUBREC.
@@ -72,7 +71,6 @@ package struct InboundFlows: ~Copyable {
     }
 
     mutating func deferCompletion(_ id: UInt16) { self.unanswered[id] = .completion }
-
     func isAwaitingCompletion(_ id: UInt16) -> Bool { self.unanswered[id] == .completion }
 
     mutating func completed(_ id: UInt16) {
@@ -88,9 +86,7 @@ package struct InboundFlows: ~Copyable {
     /// Doubles the ring until no two open identifiers share a slot: with 65,536 slots none can.
     private mutating func grow() {
         var larger = Array(repeating: UInt16(0), count: self.ids.count * 2)
-        for id in self.ids where id != 0 {
-            larger[Int(id) & (larger.count - 1)] = id
-        }
+        for id in self.ids where id != 0 { larger[Int(id) & (larger.count - 1)] = id }
         self.ids = larger
     }
 }

@@ -38,9 +38,7 @@ extension MQTTSession {
             self.ackDeadline = earliest.map { $0 + self.options.ackTimeout } ?? .distantFuture
         }
         guard self.state == .connected else { return .none }
-        if let pingSent = self.pingSent {
-            return now >= pingSent + self.pingTimeout ? .pingTimedOut : .none
-        }
+        if let pingSent = self.pingSent { return now >= pingSent + self.pingTimeout ? .pingTimedOut : .none }
         // The client pings if it sent nothing or received nothing. The second finds a half-open link of a client that
         // only sends.
         guard self.limits.keepAlive > 0, now >= min(self.lastSent, self.lastReceived) + self.pingInterval else {

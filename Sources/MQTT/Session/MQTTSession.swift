@@ -222,7 +222,6 @@ package struct MQTTSession: ~Copyable {
 
     /// Releases a QoS 2 publish whose PUBREC came; `false` if none waits for its release.
     package mutating func release(_ id: UInt16) -> Bool { self.window.releaseNow(id) }
-
     package mutating func sent(now: NIODeadline) { self.lastSent = now }
 
     package mutating func disconnect(_ disconnect: Disconnect = Disconnect()) {
@@ -238,11 +237,7 @@ package struct MQTTSession: ~Copyable {
 
     package mutating func received(now: NIODeadline) { self.lastReceived = now }
 
-    package mutating func received(
-        _ type: PacketType,
-        id: UInt16,
-        reason: UInt8
-    ) -> OutboundWindow.AckAction {
+    package mutating func received(_ type: PacketType, id: UInt16, reason: UInt8) -> OutboundWindow.AckAction {
         self.window.received(type, id: id, failed: reason >= 0x80)
     }
 
@@ -282,7 +277,6 @@ package struct MQTTSession: ~Copyable {
 
     /// Leaves the PUBREC of a new message to the owner.
     mutating func deferRecord(_ id: UInt16) { self.inbound.deferRecord(id) }
-
     func isAwaitingRecord(_ id: UInt16) -> Bool { self.inbound.isAwaitingRecord(id) }
 
     /// The owner's PUBREC; one with an error reason ends the flow when it is sent.

@@ -47,7 +47,6 @@ package struct OutboundWindow: ~Copyable {
         case unsubscribe
 
         var isRequest: Bool { self == .subscribe || self == .unsubscribe }
-
         var isHeldBack: Bool { self == .heldBackQoS1 || self == .heldBackQoS2 }
     }
 
@@ -324,9 +323,7 @@ package struct OutboundWindow: ~Copyable {
         precondition(size <= Self.largestRing, "all 65,535 packet identifiers are in use")
         let larger = UnsafeMutableBufferPointer<Slot>.allocate(capacity: size)
         larger.initialize(repeating: Slot())
-        for slot in self.slots where slot.state != .free {
-            larger[Int(slot.id) & (size - 1)] = slot
-        }
+        for slot in self.slots where slot.state != .free { larger[Int(slot.id) & (size - 1)] = slot }
         self.slots.deallocate()
         self.slots = larger
     }

@@ -74,7 +74,6 @@ package struct StoredFlows {
 
     /// The message that gets the next identifier.
     package var firstQueued: UInt64? { self.queue.first }
-
     package var queuedCount: Int { self.queue.count }
 
     // MARK: - Before the first connection

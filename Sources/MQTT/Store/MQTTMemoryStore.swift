@@ -25,9 +25,7 @@ public final class MQTTMemoryStore: MQTTMessageStore {
     /// An empty store.
     public convenience init() { self.init { .now() } }
 
-    package init(now: @escaping @Sendable () -> NIODeadline) {
-        self.now = now
-    }
+    package init(now: @escaping @Sendable () -> NIODeadline) { self.now = now }
 
     /// All messages of a client, by `sequence`, the server's last.
     ///

@@ -29,7 +29,6 @@ public struct Histogram: Sendable {
 
     /// The number of values above `highest`.
     package var clamped: UInt64 { self.clampedTotal }
-
     package var isEmpty: Bool { self.total == 0 }
 
     /// The smallest value: exact, unless the histogram was decoded.
@@ -244,17 +243,11 @@ public enum HistogramLayout {
     }
 
     /// The number of values that share a bucket.
-    package static func width(at index: Int) -> Int64 {
-        index < 2048 ? 1 : 1 << Int64(index / 1024 - 1)
-    }
+    package static func width(at index: Int) -> Int64 { index < 2048 ? 1 : 1 << Int64(index / 1024 - 1) }
 
     /// The largest value of a bucket.
-    package static func highest(at index: Int) -> Int64 {
-        self.lowest(at: index) + self.width(at: index) - 1
-    }
+    package static func highest(at index: Int) -> Int64 { self.lowest(at: index) + self.width(at: index) - 1 }
 
     /// The value that represents a bucket in means: HdrHistogram's median equivalent value.
-    package static func middle(at index: Int) -> Int64 {
-        self.lowest(at: index) + self.width(at: index) / 2
-    }
+    package static func middle(at index: Int) -> Int64 { self.lowest(at: index) + self.width(at: index) / 2 }
 }

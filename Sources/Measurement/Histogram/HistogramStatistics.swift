@@ -4,9 +4,7 @@ extension Histogram {
     /// `percent`: 0 to 100; 0 gives the minimum.
     ///
     /// Returns nanoseconds, or nil if the histogram is empty.
-    package func percentile(_ percent: Double) -> Int64? {
-        self.percentiles([percent]).first
-    }
+    package func percentile(_ percent: Double) -> Int64? { self.percentiles([percent]).first }
 
     /// Computes several percentiles in one pass.
     ///

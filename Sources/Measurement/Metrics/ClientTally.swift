@@ -43,11 +43,7 @@ extension ClientSpread {
     /// - `values`: with the client's number.
     /// - `worstIsHighest`: whether the highest value is the worst, as with durations.
     /// - `id`: a client's id by its number; called for the five worst.
-    package init?(
-        _ values: [(client: Int, value: Double)],
-        worstIsHighest: Bool,
-        id: (Int) -> String
-    ) {
+    package init?(_ values: [(client: Int, value: Double)], worstIsHighest: Bool, id: (Int) -> String) {
         // Equal values are in client order, so that the same run lists the same five.
         let sorted = values.sorted { ($0.value, $0.client) < ($1.value, $1.client) }
         guard let first = sorted.first, let last = sorted.last else { return nil }
@@ -102,13 +98,7 @@ extension ClientGroup {
     /// - `acknowledged`: whether they publish at QoS 1 or 2.
     /// - `subscribes`: whether they subscribe; otherwise received counts are absent.
     /// - `id`: a client's id by its index in `tallies`.
-    package init(
-        _ tallies: [ClientTally],
-        publishes: Bool,
-        acknowledged: Bool,
-        subscribes: Bool,
-        id: (Int) -> String
-    ) {
+    package init(_ tallies: [ClientTally], publishes: Bool, acknowledged: Bool, subscribes: Bool, id: (Int) -> String) {
         func counts(_ of: KeyPath<ClientTally, UInt64>) -> ClientSpread? {
             let values = tallies.enumerated().map { (client: $0, value: Double($1[keyPath: of])) }
             return ClientSpread(values, worstIsHighest: false, id: id)

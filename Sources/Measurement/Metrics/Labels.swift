@@ -47,15 +47,11 @@ package struct Labels: Hashable, Sendable {
     }
 
     /// Whether these labels include every label of `other` with the same value.
-    package func contains(_ other: Labels) -> Bool {
-        other.all.allSatisfy { self[$0.key] == $0.value }
-    }
+    package func contains(_ other: Labels) -> Bool { other.all.allSatisfy { self[$0.key] == $0.value } }
 }
 
 extension Labels: CustomStringConvertible {
-    package var description: String {
-        self.all.map { "\($0.key)=\($0.value)" }.joined(separator: ";")
-    }
+    package var description: String { self.all.map { "\($0.key)=\($0.value)" }.joined(separator: ";") }
 }
 
 extension Labels: Comparable {

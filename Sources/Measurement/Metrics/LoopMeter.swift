@@ -91,13 +91,7 @@ public final class LoopMeter {
     /// Records operations that failed, or that had no answer until the end of the drain, at their age.
     ///
     /// `lane`: a value of ``MetricLane``, of the due time; a metric of the whole run ignores it.
-    package func recordUnanswered(
-        _ id: DurationID,
-        _ age: Int64,
-        count: UInt64 = 1,
-        lane: Int,
-        as end: UnansweredEnd
-    ) {
+    package func recordUnanswered(_ id: DurationID, _ age: Int64, count: UInt64 = 1, lane: Int, as end: UnansweredEnd) {
         guard count > 0 else { return }
         let lane = id.isWholeRun ? self.present.pointee : lane
         self.unanswered[id.index * self.lanes + lane, default: Unanswered()]
@@ -105,14 +99,10 @@ public final class LoopMeter {
     }
 
     /// Adds to a counter, in nanoseconds if its unit is seconds.
-    @inlinable public func add(_ id: CounterID, _ amount: UInt64 = 1) {
-        self.counters[id.index] &+= amount
-    }
+    @inlinable public func add(_ id: CounterID, _ amount: UInt64 = 1) { self.counters[id.index] &+= amount }
 
     /// Sets a gauge, which keeps its value until it is set again.
-    @inlinable public func set(_ id: GaugeID, _ value: Double) {
-        self.gauges[id.index] = value
-    }
+    @inlinable public func set(_ id: GaugeID, _ value: Double) { self.gauges[id.index] = value }
 
     /// Whether a message that took so long is among the slowest so far, if it was due in the measured phase.
     @inlinable public func isSlow(_ kind: SlowKind, _ nanoseconds: Int64) -> Bool {

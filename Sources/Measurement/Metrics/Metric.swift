@@ -233,13 +233,7 @@ package struct GaugeReading: Hashable, Sendable {
     /// Per hour of the measured phase; absent where it is unknown.
     package var slope: Double?
 
-    package init(
-        value: Double,
-        min: Double? = nil,
-        mean: Double? = nil,
-        median: Double? = nil,
-        max: Double? = nil
-    ) {
+    package init(value: Double, min: Double? = nil, mean: Double? = nil, median: Double? = nil, max: Double? = nil) {
         self.value = value
         self.min = min
         self.mean = mean

@@ -127,9 +127,7 @@ package struct MetricDefinition: Sendable {
     private init(_ row: Row) { self.facts = Facts(row) }
 
     private static func duration(_ name: String, _ labels: String = "") -> Self { Self(name, .duration, labels) }
-
     private static func counter(_ name: String, _ labels: String = "") -> Self { Self(name, .counter, labels) }
-
     private static func gauge(_ name: String, _ labels: String = "") -> Self { Self(name, .gauge, labels) }
 
     private func with<Value>(_ field: WritableKeyPath<Row, Value>, _ value: Value) -> Self {
@@ -178,7 +176,6 @@ package protocol MetricNamed {
 
 extension MetricNamed {
     package func isOf(_ definition: MetricDefinition) -> Bool { self.name == definition.name }
-
     package func isOf(_ definitions: [MetricDefinition]) -> Bool { definitions.contains { $0.name == self.name } }
 
     /// `nil` of a metric that the table does not have.
@@ -309,10 +306,8 @@ extension MetricDefinition {
         .role(.ledger).word("duplicated").mishap.settled.help("Messages that arrived again.")
     package static let deliveryOverlap = counter("delivery_overlap", "qos").role(.ledger).word("overlapping").settled
         .help("Further copies of a message for further matching filters of one client.")
-    package static let deliveryReordered = counter("delivery_reordered", "qos stanza").role(.ledger).word(
-        "reordered"
-    )
-    .mishap.settled.help("Messages that arrived after a later one.")
+    package static let deliveryReordered = counter("delivery_reordered", "qos stanza").role(.ledger).word("reordered")
+        .mishap.settled.help("Messages that arrived after a later one.")
     package static let deliveryNegative = counter("delivery_negative", "qos")
         .help("Messages that arrived before they were due, by clocks that differ.")
     package static let deliveryGaps = counter("delivery_gaps", "qos").word("missing in gaps").settled

@@ -34,9 +34,7 @@ extension RunAccumulator {
         }
         for metric in self.stageCounts(index, seconds: nil) where metric.name == name {
             guard let counter = metric.counter else { continue }
-            readings.append(
-                MetricReading(labels: metric.labels.adding(Labels.stage, stage), value: .counter(counter))
-            )
+            readings.append(MetricReading(labels: metric.labels.adding(Labels.stage, stage), value: .counter(counter)))
         }
         return readings
     }

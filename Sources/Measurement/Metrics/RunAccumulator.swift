@@ -79,17 +79,10 @@ package struct RunAccumulator: Sendable {
     }
 
     /// Adds one interval of several groups, in their order.
-    package mutating func add(
-        second: Int,
-        phase: String,
-        seconds: Double,
-        groups: [[LoopSample]]
-    ) -> TimelineInterval {
+    package mutating func add(second: Int, phase: String, seconds: Double, groups: [[LoopSample]]) -> TimelineInterval {
         var metrics: [Metric] = []
         var lanes: [TimelineInterval.Lane] = []
-        for index in self.catalog.durations.indices {
-            self.addDuration(index, groups, &metrics, &lanes)
-        }
+        for index in self.catalog.durations.indices { self.addDuration(index, groups, &metrics, &lanes) }
         let counters = self.counterTotals()
         let rare = self.rareCounters()
         for (group, samples) in groups.enumerated() {
@@ -185,9 +178,7 @@ package struct RunAccumulator: Sendable {
         func of(_ lane: Int) -> Unanswered { sample.unanswered[first + lane] ?? Unanswered() }
         for lane in ways.counting { self.measuredUnanswered.merge(of(lane)) }
         for lane in ways.others { self.unmeasuredUnanswered.merge(of(lane)) }
-        for stage in self.stageTotals.indices {
-            self.stageTotals[stage][index].merge(of(MetricLane.stage(stage)))
-        }
+        for stage in self.stageTotals.indices { self.stageTotals[stage][index].merge(of(MetricLane.stage(stage))) }
     }
 
     /// The metrics of the run so far, in the form of `run.json`.

@@ -35,9 +35,7 @@ struct StageDuration: Sendable {
     }
 
     /// The form for files; nil if nothing was recorded.
-    var reading: DurationReading? {
-        self.closed ?? DurationReading(self.values, isEncoded: true)
-    }
+    var reading: DurationReading? { self.closed ?? DurationReading(self.values, isEncoded: true) }
 
     /// The same counts, minimum and maximum, whether closed or not.
     var values: DurationValues {

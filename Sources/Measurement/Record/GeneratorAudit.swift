@@ -89,9 +89,7 @@ package struct GeneratorAudit: Sendable {
     private var descriptorsExhausted: UInt64 = 0
 
     /// - Parameter isOpenLoop: whether operations have due times of their own.
-    package init(isOpenLoop: Bool) {
-        self.isOpenLoop = isOpenLoop
-    }
+    package init(isOpenLoop: Bool) { self.isOpenLoop = isOpenLoop }
 
     /// Adds one second of the warm-up or the measured phase.
     ///
@@ -177,12 +175,7 @@ package struct GeneratorAudit: Sendable {
         self.connectReasons.append((group, Self.reason(words, rate, measured: rate * share, group)))
     }
 
-    private static func reason(
-        _ words: String,
-        _ rate: Double,
-        measured: Double,
-        _ group: String?
-    ) -> Verdict.Reason {
+    private static func reason(_ words: String, _ rate: Double, measured: Double, _ group: String?) -> Verdict.Reason {
         Verdict.Reason(
             code: "connect-rate",
             text: (group.map { "\($0): " } ?? "")

@@ -70,9 +70,7 @@ public struct RunRecord: Codable, Hashable, Sendable {
     }
 
     /// Whether it is a benchmark of decoders, whose lanes are measured one after the other.
-    package var isOfDecoders: Bool {
-        self.metrics.contains { $0.isOf(.decodePackets) && $0.labels["form"] != nil }
-    }
+    package var isOfDecoders: Bool { self.metrics.contains { $0.isOf(.decodePackets) && $0.labels["form"] != nil } }
 
     private enum CodingKeys: String, CodingKey {
         case schema, command, tool, host, plan, segment

@@ -54,7 +54,5 @@ package struct SlowMessage: Codable, Hashable, Sendable {
 
 extension [SlowMessage] {
     /// The slowest ``RunRecord/slowestLimit`` of them, the slowest first.
-    package var slowest: [SlowMessage] {
-        Array(self.sorted { $0.isBefore($1) }.prefix(RunRecord.slowestLimit))
-    }
+    package var slowest: [SlowMessage] { Array(self.sorted { $0.isBefore($1) }.prefix(RunRecord.slowestLimit)) }
 }

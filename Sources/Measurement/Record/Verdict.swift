@@ -8,7 +8,6 @@ package struct Verdict: Hashable, Sendable, Codable {
         case aborted
 
         private var severity: Int { Self.allCases.firstIndex(of: self) ?? 0 }
-
         package static func < (left: State, right: State) -> Bool { left.severity < right.severity }
     }
 

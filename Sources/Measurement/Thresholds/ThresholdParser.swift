@@ -158,13 +158,8 @@ private struct ThresholdParser {
         return taken
     }
 
-    private mutating func skipSpaces() {
-        self.rest = self.rest.drop { $0.isWhitespace }
-    }
-
-    private func error(_ problem: String) -> ThresholdError {
-        ThresholdError(self.expression, problem)
-    }
+    private mutating func skipSpaces() { self.rest = self.rest.drop { $0.isWhitespace } }
+    private func error(_ problem: String) -> ThresholdError { ThresholdError(self.expression, problem) }
 }
 
 extension Threshold {

@@ -101,10 +101,7 @@ package struct ComparePage {
             var tile = PageTile(SeriesName.short(figure.name, figure.labels, figure.field), value: change)
             tile.notes = [
                 .init("\(figure.baseText) → \(figure.newText)"),
-                .init(
-                    figure.findingText(hasFailed: self.comparison.hasFailed).lowercased(),
-                    tone: self.tone(figure)
-                ),
+                .init(figure.findingText(hasFailed: self.comparison.hasFailed).lowercased(), tone: self.tone(figure)),
             ]
             let interval = self.comparison.intervalTitle.replacing(" interval", with: "")
             if figure.interval != nil {
@@ -201,9 +198,7 @@ package struct ComparePage {
                     "difference to base",
                     unit: .share,
                     scaling: .linear,
-                    kinds: [
-                        .init("base", style: ChartStyle(0)), .init("new", style: ChartStyle(1), shape: .square),
-                    ],
+                    kinds: [.init("base", style: ChartStyle(0)), .init("new", style: ChartStyle(1), shape: .square)],
                     rows: rows,
                     objective: ChartObjective(0, label: "no difference")
                 )

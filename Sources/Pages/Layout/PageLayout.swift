@@ -107,9 +107,7 @@ package struct PageRemark {
     /// The code for programs and searches.
     package var code: String?
 
-    var context: [String: Any] {
-        ["text": self.text, "code": self.code].compactMapValues(\.self)
-    }
+    var context: [String: Any] { ["text": self.text, "code": self.code].compactMapValues(\.self) }
 }
 
 /// One key figure with its objective, its course and its worst second.

@@ -51,7 +51,6 @@ package struct PageTable {
     }
 
     package var isEmpty: Bool { self.rows.isEmpty }
-
     package var count: Int { self.rows.count }
 
     /// A cell without a value is not known: it is a dash.

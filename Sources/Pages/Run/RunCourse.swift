@@ -110,14 +110,10 @@ struct RunCourse {
     }
 
     /// Levels without that of a part of a second at the end of the load, with which every client goes.
-    func withoutEnd(_ values: [Double]) -> [Double] {
-        values.indices.map { self.isEnd($0) ? .nan : values[$0] }
-    }
+    func withoutEnd(_ values: [Double]) -> [Double] { values.indices.map { self.isEnd($0) ? .nan : values[$0] } }
 
     /// Values added up; nothing without a column.
-    func sum(_ columns: [Timeline.Column]) -> [Double]? {
-        self.join(columns.map(\.values)) { $0 + $1 }
-    }
+    func sum(_ columns: [Timeline.Column]) -> [Double]? { self.join(columns.map(\.values)) { $0 + $1 } }
 
     /// The highest figure of several durations; nothing without a column.
     func highest(_ columns: [Timeline.Column], _ figure: KeyPath<Timeline.Column, [Double]>) -> [Double]? {
@@ -151,10 +147,7 @@ struct RunCourse {
     }
 
     /// The values without the intervals that are parts of a second.
-    func whole(_ values: [Double]) -> [Double] {
-        values.indices.map { self.isWhole($0) ? values[$0] : .nan }
-    }
-
+    func whole(_ values: [Double]) -> [Double] { values.indices.map { self.isWhole($0) ? values[$0] : .nan } }
     private func isWhole(_ place: Int) -> Bool { self.lengths[place] > 0.9 * self.usualLength }
 
     /// The time of an interval in words: `at 24 s`.

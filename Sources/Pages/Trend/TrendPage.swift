@@ -53,9 +53,7 @@ package struct TrendPage {
     }
 
     /// The rows without the counts of errors and losses that no run has.
-    var rowsThatVary: [RunTrend.Row] {
-        self.trend.rows.filter { row in row.values.contains { $0 ?? 0 != 0 } }
-    }
+    var rowsThatVary: [RunTrend.Row] { self.trend.rows.filter { row in row.values.contains { $0 ?? 0 != 0 } } }
 }
 
 extension RunTrend.Row {

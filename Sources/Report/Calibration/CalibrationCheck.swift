@@ -230,6 +230,4 @@ extension Histogram {
 }
 
 /// The middle one; of an even number the upper of the two.
-private func median(_ values: [Double]) -> Double? {
-    values.isEmpty ? nil : values.sorted()[values.count / 2]
-}
+private func median(_ values: [Double]) -> Double? { values.isEmpty ? nil : values.sorted()[values.count / 2] }

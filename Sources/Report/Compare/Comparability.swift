@@ -113,9 +113,7 @@ struct PlanIdentity {
     }
 
     /// FNV-1a of all facts in order, in hexadecimal: a name for people, not what decides.
-    var hash: String {
-        self.facts.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)\n" }.joined().stableHex
-    }
+    var hash: String { self.facts.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)\n" }.joined().stableHex }
 
     private mutating func add(_ value: JSONValue, _ path: String) {
         switch value {

@@ -77,7 +77,6 @@ package struct Comparison: Sendable {
 
     /// The judged figures that regressed beyond their limit, and significantly.
     package var regressions: [ComparedFigure] { self.figures.filter { $0.gate?.isBroken == true } }
-
     package var judged: [ComparedFigure] { self.figures.filter { $0.gate != nil } }
 
     /// One run a side, with an assumed noise: a difference may be that of any two runs.
@@ -85,7 +84,6 @@ package struct Comparison: Sendable {
 
     /// A judged figure regressed, and the runs can show it.
     package var hasFailed: Bool { !self.regressions.isEmpty && (self.isStrict || !self.isIndicative) }
-
     package var isSingle: Bool { self.base.count == 1 || self.new.count == 1 }
 
     static func usual(_ sides: Sides) -> [RegressionLimit] {
@@ -218,9 +216,7 @@ package struct Comparison: Sendable {
         // The confidence of pairs is that of all figures already.
         guard !self.isPaired else { return judged.forEach { self.figures[$0].gate?.adjusted = nil } }
         let adjusted = Holm.adjusted(judged.map { self.figures[$0].gate?.probability ?? 1 })
-        for (index, probability) in zip(judged, adjusted) {
-            self.figures[index].gate?.adjusted = probability
-        }
+        for (index, probability) in zip(judged, adjusted) { self.figures[index].gate?.adjusted = probability }
     }
 }
 

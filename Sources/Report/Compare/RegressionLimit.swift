@@ -19,10 +19,7 @@ package struct RegressionLimit: Hashable, Sendable {
         guard words.count > 1, let last = words.last, last.hasSuffix("%"),
             let percent = Double(last.dropLast()), percent >= 0, percent.isFinite, percent < 10_000
         else {
-            throw ThresholdError(
-                text,
-                "ends in no percentage; write it like 'publish_ack_duration{qos=1} p99 10%'"
-            )
+            throw ThresholdError(text, "ends in no percentage; write it like 'publish_ack_duration{qos=1} p99 10%'")
         }
         let subject = try Threshold.parseSubject(words.dropLast().joined(separator: " "))
         self.expression = words.joined(separator: " ")

@@ -20,13 +20,10 @@ struct Sides {
     }
 
     private func metric(_ series: Series) -> Metric? { self.metrics.lazy.compactMap { $0[series] }.first }
-
     func unit(_ series: Series) -> String? { self.metric(series)?.unit }
 
     /// The field of a name without one.
-    func plainField(_ series: Series) -> Threshold.Field {
-        self.metric(series)?.gauge == nil ? .count : .mean
-    }
+    func plainField(_ series: Series) -> Threshold.Field { self.metric(series)?.gauge == nil ? .count : .mean }
 
     /// The plain field of the series that a limit selects; all of them have the same kind.
     func plainField(of limit: RegressionLimit) -> Threshold.Field {

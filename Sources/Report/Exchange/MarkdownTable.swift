@@ -13,9 +13,7 @@ struct MarkdownTable {
     }
 
     var isEmpty: Bool { self.lines.count < 3 }
-
     var text: String { self.lines.joined(separator: "\n") + "\n" }
-
     private static func row(_ cells: [String]) -> String { "| " + cells.joined(separator: " | ") + " |" }
 
     /// Text that means itself: no mark-up, no HTML, no further cell or line.

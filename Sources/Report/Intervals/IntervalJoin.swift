@@ -89,9 +89,7 @@ package struct IntervalJoin: Sendable {
                     self.pending[process]?.removeFirst()
                 }
             }
-            for part in self.left where part.place == first {
-                parts[part.process, default: []].append(part.interval)
-            }
+            for part in self.left where part.place == first { parts[part.process, default: []].append(part.interval) }
             self.left.removeAll { $0.place == first }
             joined += [JoinedInterval.ofProcesses(parts)].compactMap(\.self)
         }

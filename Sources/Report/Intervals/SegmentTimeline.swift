@@ -28,9 +28,7 @@ enum SegmentTimeline {
             throw ResultError(path: timelinePath, reason: "has lines that are no rows of a time line")
         }
         let logged = HistogramLog.read(log)
-        guard logged.isWhole else {
-            throw ResultError(path: logPath, reason: "is cut, or no histogram log")
-        }
+        guard logged.isWhole else { throw ResultError(path: logPath, reason: "is cut, or no histogram log") }
         let groups = rows.byInterval
         guard !groups.isEmpty, groups.map({ $0[0].second }) == logged.intervals.map(\.second) else {
             throw ResultError(

@@ -89,10 +89,7 @@ package struct IntervalFigures: Hashable, Sendable {
         SummaryCounts(metrics.filter { $0.labels[Labels.stage] == nil }).arrived.value
     }
 
-    private static func field(
-        _ metric: Metric,
-        _ written: Set<[String?]>
-    ) -> WritableKeyPath<Rates, Double?>? {
+    private static func field(_ metric: Metric, _ written: Set<[String?]>) -> WritableKeyPath<Rates, Double?>? {
         switch metric.definition?.role {
         case .offered?: return \.offered
         case .sent?: return \.sent

@@ -263,11 +263,7 @@ package struct LiveStanding: Hashable, Sendable {
     package var expected: UInt64?
     package var delivered: UInt64?
 
-    package init(
-        verdict: Verdict = .valid,
-        thresholds: [ThresholdResult] = [],
-        errors: [ErrorRecord] = []
-    ) {
+    package init(verdict: Verdict = .valid, thresholds: [ThresholdResult] = [], errors: [ErrorRecord] = []) {
         self.verdict = verdict
         self.thresholds = thresholds
         self.errors = errors

@@ -45,9 +45,7 @@ extension MergedRun {
         return joined
     }
 
-    static func books(_ segments: [SegmentResult]) -> [Books] {
-        Books.sums(segments.flatMap(\.record.books))
-    }
+    static func books(_ segments: [SegmentResult]) -> [Books] { Books.sums(segments.flatMap(\.record.books)) }
 
     static func errors(_ segments: [SegmentResult]) -> [ErrorRecord] {
         var errors: [[String]: ErrorRecord] = [:]

@@ -73,9 +73,7 @@ extension [SegmentResult] {
             let levels = Dictionary(self.levels(of: series).map { ($0.second, $0.value) }) { $1 }
             for (second, value) in intervals.looks(at: series).sorted(by: { $0.key < $1.key })
             where levels[second] != value {
-                held.append(
-                    HeldLevel(name: series.name, labels: series.labels, second: second, value: levels[second])
-                )
+                held.append(HeldLevel(name: series.name, labels: series.labels, second: second, value: levels[second]))
             }
         }
         return held.isEmpty ? nil : held

@@ -86,9 +86,7 @@ package struct SegmentResult: Sendable {
                 guard let value = metric.counter?.value else { continue }
                 counters[metric.series, default: 0] += value
             }
-            for lane in interval.lanes where lane.measured {
-                counts[lane.series, default: 0] &+= lane.count
-            }
+            for lane in interval.lanes where lane.measured { counts[lane.series, default: 0] &+= lane.count }
         }
         for metric in self.record.metrics {
             if let reading = metric.duration {

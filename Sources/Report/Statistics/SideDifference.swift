@@ -139,9 +139,7 @@ package enum SideDifference {
         return share < 1 ? -log(1 - share) : .infinity
     }
 
-    private static func scaled(_ value: Double, _ scale: Scale) -> Double {
-        scale == .ratio ? log(value) : value
-    }
+    private static func scaled(_ value: Double, _ scale: Scale) -> Double { scale == .ratio ? log(value) : value }
 
     /// The variance of random events of which only the number is known: at least that number.
     private static func countVariance(_ runs: [RunSample]) -> Variance? {

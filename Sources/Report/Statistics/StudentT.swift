@@ -8,9 +8,7 @@ package struct StudentT: Hashable, Sendable {
     package let degrees: Double
 
     /// `degrees` above 0; infinity is the normal distribution.
-    package init(degrees: Double) {
-        self.degrees = Swift.min(Swift.max(degrees, 0.5), Self.mostDegrees)
-    }
+    package init(degrees: Double) { self.degrees = Swift.min(Swift.max(degrees, 0.5), Self.mostDegrees) }
 
     /// The probability of a value above `t`.
     package func upperTail(_ t: Double) -> Double {

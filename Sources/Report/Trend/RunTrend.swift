@@ -233,7 +233,6 @@ extension RunTrend {
     }
 
     package var hasFailed: Bool { !self.worse.isEmpty }
-
     package var runs: Int { self.points.reduce(0) { $0 + $1.runs.count } }
     /// Runs that count for no level.
     package var leftOut: Int { self.points.reduce(0) { $0 + $1.runs.count - $1.counted.count } }

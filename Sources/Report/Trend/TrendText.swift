@@ -15,9 +15,7 @@ package struct TrendText {
         var lines = ["\(self.style.paint(self.trend.state, ink))  \(self.trend.headline)"]
         lines += self.trend.notes.map { "  ! \($0)" }
         var table = TextTable(["Changes, the latest first", "before", "after", "", "from"])
-        for (row, change) in self.trend.changes {
-            table.add([self.trend.title(row)] + self.trend.cells(row, change))
-        }
+        for (row, change) in self.trend.changes { table.add([self.trend.title(row)] + self.trend.cells(row, change)) }
         if !table.isEmpty { lines += [""] + table.lines() }
         return lines.joined(separator: "\n") + "\n"
     }

@@ -55,9 +55,7 @@ struct AccountPass: Sendable {
         self.progress.screen.endProgress()
         events.continuation.finish()
         var result = Outcome(seconds: Double((outcome.ended - outcome.began).nanoseconds) / 1e9)
-        for handle in handles {
-            result.accounts += await handle.ask { $0.work?.takeResult().accounts ?? [] } ?? []
-        }
+        for handle in handles { result.accounts += await handle.ask { $0.work?.takeResult().accounts ?? [] } ?? [] }
         result.accounts.sort { $0.number < $1.number }
         try? await group.shutdownGracefully()
         withExtendedLifetime(handles) {}

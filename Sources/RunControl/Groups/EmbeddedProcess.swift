@@ -138,9 +138,7 @@ struct EmbeddedCertificate: Sendable {
 
 extension MQTTOptions {
     /// The embedded broker's transport below MQTT.
-    var brokerTransport: BrokerListener.Transport {
-        self.transport.choose(.tcp, .tls, .webSocket, .secureWebSocket)
-    }
+    var brokerTransport: BrokerListener.Transport { self.transport.choose(.tcp, .tls, .webSocket, .secureWebSocket) }
 
     /// The broker's flags for its transport.
     func brokerFlags(_ certificate: EmbeddedCertificate?) -> [String] {

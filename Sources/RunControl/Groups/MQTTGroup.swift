@@ -135,7 +135,6 @@ final class MQTTGroup: RunGroup {
     }
 
     var exchange: Int? { self.neighbourhood.map { $0.plan.groups[self.place].domain } }
-
     var targets: [Target] { self.options.targets(brokerPort: (self.host ?? self).broker?.port ?? 0) }
 
     func connectors(from sources: SourceAddresses) -> @Sendable (LoopContext) -> any ClientConnector {

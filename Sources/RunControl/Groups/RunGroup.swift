@@ -120,7 +120,6 @@ extension RunGroup {
     func close() {}
     var exchange: Int? { nil }
     var server: ServerRecord? { get async { nil } }
-
     func named(_ words: OptionWords) -> String { self.names.text(words) }
 
     // MARK: - The run's steps for each group
@@ -260,11 +259,7 @@ enum Shards {
         for (index, loop) in loops.enumerated() {
             let handle = try? await loop.submit {
                 // Own timers and buffers: two groups on a loop share only its thread.
-                let context = LoopContext(
-                    eventLoop: loop,
-                    readSize: readSize,
-                    tick: hasSockets ? .adaptive : .exact
-                )
+                let context = LoopContext(eventLoop: loop, readSize: readSize, tick: hasSockets ? .adaptive : .exact)
                 let shard = Shard<Load.Work>(context: context, plan: plan, index: index, of: loops.count) {
                     events.yield(.shard($0, group: group))
                 }

@@ -40,9 +40,7 @@ final class XMPPGroup: RunGroup {
         // A stream of 32 bytes for each member, the data for the final count, and missed messages.
         return UInt64(self.run.groupSize) * (comesLate ? 240 : 180) + 256
     }
-    var nothingCameUp: String {
-        self.run.kind == .register ? "no account was created" : GroupResult.unconnected
-    }
+    var nothingCameUp: String { self.run.kind == .register ? "no account was created" : GroupResult.unconnected }
     var deferredTLS: TLSContext? { self.run.tls == .direct ? nil : self.layers?.tls }
 
     var isDivisible: @Sendable (SegmentOptions) -> Bool {

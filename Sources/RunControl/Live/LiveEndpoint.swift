@@ -117,12 +117,8 @@ private final class LiveSource: Sendable {
 
     private let state = Mutex(State())
 
-    func set(_ run: @escaping @Sendable () -> LiveRun) {
-        self.state.withLock { $0 = State(run: run) }
-    }
-
+    func set(_ run: @escaping @Sendable () -> LiveRun) { self.state.withLock { $0 = State(run: run) } }
     var run: LiveRun? { self.state.withLock(\.run)?() }
-
     func resultIsShown() { self.state.withLock { $0.shown.continuation.finish() } }
 
     /// A scrape may have shown the result already; the sleep is the limit that `--prometheus-linger` gives.

@@ -62,7 +62,6 @@ package struct ProgressScreen: Sendable {
     }
 
     var width: Int { WindowSize.read(STDOUT_FILENO)?.columns ?? 100 }
-
     package var style: TerminalStyle { TerminalStyle(isColoured: self.isColoured, width: self.width) }
 
     // MARK: - Progress

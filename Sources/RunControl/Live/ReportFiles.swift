@@ -19,10 +19,7 @@ extension ReportFileOptions {
     }
 
     /// Writes the requested files.
-    package func write(
-        _ junit: @autoclosure () -> JUnitXML,
-        markdown: @autoclosure () -> String
-    ) throws(ResultError) {
+    package func write(_ junit: @autoclosure () -> JUnitXML, markdown: @autoclosure () -> String) throws(ResultError) {
         if let path = self.junit { try ReportFile.write(junit().text, to: path) }
         if let path = self.markdown { try ReportFile.append(markdown(), to: path) }
         // The file may belong to another user or container; the run does not fail for that.

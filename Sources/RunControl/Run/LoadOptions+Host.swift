@@ -69,9 +69,7 @@ extension LoadOptions {
         // The embedded broker listens on a port that the kernel takes from the same range.
         if self.isEmbedded { limits.ports?.listenersToCome = 1 }
         let known = limits
-        var fit = LoadFit(clients: clients, limits: limits) {
-            self.cycle(clients: $0, limits: known)
-        }
+        var fit = LoadFit(clients: clients, limits: limits) { self.cycle(clients: $0, limits: known) }
         fit.rate = self.messageRate.map { $0 / Double(self.part.count) }
         fit.deliveries = deliveries
         fit.loops = threads

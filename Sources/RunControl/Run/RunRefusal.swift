@@ -23,7 +23,5 @@ public struct RunRefusal: Error, CustomStringConvertible {
     }
 
     /// The refusal with the group's name as prefix, in a run of several groups.
-    func of(group: String?) -> RunRefusal {
-        group.map { RunRefusal("\($0): \(self.line)", self.status) } ?? self
-    }
+    func of(group: String?) -> RunRefusal { group.map { RunRefusal("\($0): \(self.line)", self.status) } ?? self }
 }

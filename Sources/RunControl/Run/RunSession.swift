@@ -263,11 +263,7 @@ package struct RunSession {
             host: self.host,
             plan: plan,
             startedAt: WallClock.rfc3339(startedAt),
-            segment: self.segment.record(
-                plan: plan,
-                seed: self.seed,
-                thresholds: self.thresholds.map(\.expression)
-            ),
+            segment: self.segment.record(plan: plan, seed: self.seed, thresholds: self.thresholds.map(\.expression)),
             generator: generator,
             ledger: facts.first?.load.ledger ?? LedgerRecord(on: false)
         )

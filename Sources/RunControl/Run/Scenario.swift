@@ -38,9 +38,7 @@ public struct ScenarioError: Error, CustomStringConvertible {
 
 extension Run {
     /// Takes the scenario to the servers that it names.
-    public init(_ scenario: Scenario) {
-        self.init(RunPlan(scenario.options), in: .library)
-    }
+    public init(_ scenario: Scenario) { self.init(RunPlan(scenario.options), in: .library) }
 
     /// Runs the scenario in this process and leaves its result directory; nothing is printed.
     ///

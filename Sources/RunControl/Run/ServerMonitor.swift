@@ -85,9 +85,7 @@ struct ServerMonitor: Sendable {
 
     /// Ends the watch; with `$SYS` it takes until two updates of the broker agree, or until a signal.
     func end() async -> Observed {
-        if self.readsSys, self.comparesBooks {
-            self.screen.say("reading $SYS until two updates agree, at most 25 s")
-        }
+        if self.readsSys, self.comparesBooks { self.screen.say("reading $SYS until two updates agree, at most 25 s") }
         let result = await Signals.cancelling { [watch] in await watch.end() }
         return Observed(last: result.last, server: result.server, books: self.comparesBooks ? result.books : nil)
     }

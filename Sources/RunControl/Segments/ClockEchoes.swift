@@ -50,9 +50,7 @@ final class ClockEchoes: Sendable {
         }
 
         func add(_ task: Task<Void, Never>) { self.tasks.append(task) }
-
         var estimate: ClockEstimate? { ClockEstimate(self.exchanges) }
-
         func begins(by estimate: ClockEstimate) { self.first = estimate }
 
         func cancel() {

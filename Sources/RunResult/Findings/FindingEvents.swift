@@ -126,9 +126,7 @@ extension FindingsSearch {
                 whole >= count && whole > 0
                 ? "\(Words.count(Int64(bounded: count))) of \(Words.count(Int64(bounded: whole))) clients lost the connection"
                 : FindingWords.count(count, "connection") + (count == 1 ? " was lost" : " were lost")
-            return (
-                "\(lost) \(at) (\(reasons))", whole > 0 && count >= Swift.max(1, whole * Limit.lostClients)
-            )
+            return ("\(lost) \(at) (\(reasons))", whole > 0 && count >= Swift.max(1, whole * Limit.lostClients))
         }
             + self.storms(left, isIn: isLoad) { count, at, _ in
                 let left =
@@ -184,12 +182,7 @@ extension FindingsSearch {
             let example = known.first { !$0.example.isEmpty }.map { ", such as: \($0.example)" } ?? ""
             let many = total > 1 ? ", the first of \(Words.count(Int64(bounded: total)))" : ""
             let at = "at \(self.intervals.all[place].second) s\(self.intervals.stageWords(place))"
-            return self.intervals.event(
-                .error,
-                place,
-                isBreak: false,
-                text: "error \(kind) \(at)\(many)\(example)"
-            )
+            return self.intervals.event(.error, place, isBreak: false, text: "error \(kind) \(at)\(many)\(example)")
         }
     }
 
@@ -205,11 +198,7 @@ extension FindingsSearch {
         }
     }
 
-    private func event(
-        _ broken: FindingObjective.Break,
-        of objective: FindingObjective,
-        isBreak: Bool
-    ) -> FoundEvent {
+    private func event(_ broken: FindingObjective.Break, of objective: FindingObjective, isBreak: Bool) -> FoundEvent {
         let place = broken.span.lowerBound
         let threshold = objective.threshold
         let at = "at \(self.intervals.all[place].second) s\(self.intervals.stageWords(place))"
@@ -260,12 +249,7 @@ extension FindingsSearch {
                 let at = "at \(self.intervals.all[place].second) s\(self.intervals.stageWords(place))"
                 let words = "from \(FindingWords.duration(before)) to \(FindingWords.duration(lowest)) or more"
                 events.append(
-                    self.intervals.event(
-                        .change,
-                        place,
-                        isBreak: false,
-                        text: "\(whose)\(name) rose \(words) \(at)"
-                    )
+                    self.intervals.event(.change, place, isBreak: false, text: "\(whose)\(name) rose \(words) \(at)")
                 )
             }
             return events

@@ -2,9 +2,7 @@ import Measurement
 
 /// The figures of a run that need its time line.
 extension FindingsSearch {
-    private static let latencies: [MetricDefinition] = [
-        .publishAck, .delivery, .request, .iq, .message, .presence,
-    ]
+    private static let latencies: [MetricDefinition] = [.publishAck, .delivery, .request, .iq, .message, .presence]
 
     /// The end of the connect stage if all clients were up then, or of the first interval in which they were.
     var allUpSeconds: Double? {
@@ -175,9 +173,7 @@ struct FindingLane {
         self.offered = intervals.counts(intervals.columns(.publishOffered, .stanzaOffered, where: isOwn))
         self.sent = intervals.counts(intervals.columns(.publishSent, .stanzaSent, where: isOwn))
         self.done = intervals.counts(done)
-        self.clients = intervals.sum(
-            intervals.columns(.clients) { kind == .deliveries || $0[Labels.group] == group }
-        )
+        self.clients = intervals.sum(intervals.columns(.clients) { kind == .deliveries || $0[Labels.group] == group })
         self.longest = intervals.highest(durations, \.max)
         self.p99 = intervals.highest(durations, \.p99)
         self.p50 = intervals.highest(durations, \.p50)

@@ -75,10 +75,7 @@ struct FindingIntervals {
     func counts(_ columns: [Timeline.Column]) -> [Double] { self.sum(columns) ?? self.all.map { _ in 0 } }
 
     /// The highest of a figure of durations in each interval; `nil` where no series has it.
-    func highest(
-        _ columns: [Timeline.Column],
-        _ figure: KeyPath<Timeline.Column, [Double]>
-    ) -> [Double?] {
+    func highest(_ columns: [Timeline.Column], _ figure: KeyPath<Timeline.Column, [Double]>) -> [Double?] {
         // In a damaged file a metric may be a duration in one series and something else in another.
         let series = columns.map { $0[keyPath: figure] }.filter { $0.count == self.all.count }
         return self.all.indices.map { place in

@@ -229,9 +229,7 @@ struct FindingSentence {
     }
 
     /// `3,410`, `12.3`.
-    private static func whole(_ value: Double) -> String {
-        Words.decimal(value, digits: value >= 99.95 ? 0 : 1)
-    }
+    private static func whole(_ value: Double) -> String { Words.decimal(value, digits: value >= 99.95 ? 0 : 1) }
 
     /// Connects and sends that the server let wait for over a second, which no objective judges.
     private var slow: Statement? {

@@ -66,9 +66,7 @@ extension ScenarioOptions {
 
 extension ScenarioGroup {
     /// The short command that does the same.
-    fileprivate var command: String {
-        "\(self.work.command.speech.rawValue.lowercased()) \(self.work.command.word)"
-    }
+    fileprivate var command: String { "\(self.work.command.speech.rawValue.lowercased()) \(self.work.command.word)" }
 
     fileprivate var details: [String] {
         switch self.work {

@@ -208,9 +208,7 @@ extension ScenarioReader {
             sources.given.take(GivenOption(spec: OptionTable[option], texts: texts, place: target.place))
         }
         let speech = sources.command.speech
-        if text == "embedded" {
-            return speech == .mqtt ? take(\.host, [text]) : take(\.xmppHost, [text])
-        }
+        if text == "embedded" { return speech == .mqtt ? take(\.host, [text]) : take(\.xmppHost, [text]) }
         guard let scheme = text.firstRange(of: "://"), Self.scheme(target) != nil else {
             return self.report(
                 target.place,
@@ -248,9 +246,7 @@ extension ScenarioReader {
         }
         self.check(sources.pacing, work.options, sources)
         sources.pacing.apply(to: &work.options, group: sources.group)
-        for problem in sources.given.problems {
-            self.report(problem.place ?? sources.place, problem.description)
-        }
+        for problem in sources.given.problems { self.report(problem.place ?? sources.place, problem.description) }
         self.checkDepartures(sources)
         guard self.problems.count == before else { return nil }
         // A short command finds it out when its run begins.

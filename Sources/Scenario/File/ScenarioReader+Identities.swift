@@ -17,9 +17,7 @@ extension ScenarioReader {
 
         func meets(_ other: Identity) -> String? {
             guard !self.servers.isDisjoint(with: other.servers) else { return nil }
-            if !self.names.isEmpty || !other.names.isEmpty {
-                return self.names.intersection(other.names).min()
-            }
+            if !self.names.isEmpty || !other.names.isEmpty { return self.names.intersection(other.names).min() }
             guard self.template == other.template else { return nil }
             let template = Template(parsing: self.template)
             guard template.hasClientNumber else { return self.template }

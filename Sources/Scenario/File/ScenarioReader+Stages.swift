@@ -244,9 +244,7 @@ extension ScenarioReader {
     /// Reports loads of stages that no group can produce.
     mutating func checkLoads(_ stages: ScenarioValue, _ options: ScenarioOptions) {
         let isScaled = options.common.stages.contains { $0.load != 1 }
-        guard isScaled, self.problems.isEmpty, !options.groups.contains(where: \.work.own.isOpenLoop) else {
-            return
-        }
+        guard isScaled, self.problems.isEmpty, !options.groups.contains(where: \.work.own.isOpenLoop) else { return }
         self.report(
             stages.place,
             "stages: load scales rates, and no group has one; give a group publish: { rate: 500/s }, say, or leave load out"

@@ -15,9 +15,7 @@ extension ScenarioReader {
     /// `true` or `false`.
     mutating func flag(_ value: ScenarioValue, of key: String) -> Bool {
         guard let text = self.text(value, of: key) else { return false }
-        if !["true", "false"].contains(text) {
-            self.report(value.place, "\(key): '\(text)' is not true or false")
-        }
+        if !["true", "false"].contains(text) { self.report(value.place, "\(key): '\(text)' is not true or false") }
         return text == "true"
     }
 

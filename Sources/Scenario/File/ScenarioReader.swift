@@ -55,11 +55,7 @@ package struct ScenarioReader {
     }
 
     /// Reads a text that is in no file; paths in it are relative to the current directory.
-    package static func read(
-        _ yaml: String,
-        variables: [String: String],
-        environment: [String: String]
-    ) -> Outcome {
+    package static func read(_ yaml: String, variables: [String: String], environment: [String: String]) -> Outcome {
         var flags = GivenOptions(.run, environment: environment)
         let source = ScenarioSource(file: "scenario", set: variables.map { "\($0)=\($1)" }.sorted())
         let outcome = self.read(yaml, source, overrides: &flags)
@@ -228,9 +224,7 @@ package struct ScenarioReader {
             else { continue }
             given.take(found)
         }
-        for problem in given.problems {
-            self.report(problem.place ?? top, problem.description)
-        }
+        for problem in given.problems { self.report(problem.place ?? top, problem.description) }
         let isRead = given.problems.isEmpty
         given.override(by: overrides)
         guard isRead else { return options }

@@ -23,9 +23,7 @@ package enum CommandName: String, CaseIterable, Sendable {
     package var word: String { String(self.rawValue.split(separator: " ").last ?? "") }
 
     /// A key with the section of the command for `*`.
-    func key(_ key: String) -> String {
-        key.hasPrefix("*.") ? (self.section ?? "") + key.dropFirst(1) : key
-    }
+    func key(_ key: String) -> String { key.hasPrefix("*.") ? (self.section ?? "") + key.dropFirst(1) : key }
 
     /// The mapping of a scenario group that holds the pace and the payload of its operations.
     package var section: String? {
@@ -76,9 +74,7 @@ package enum CommandName: String, CaseIterable, Sendable {
 
     /// Arguments behind the options.
     package var operands: String { self.words.operands.map { " \($0)" } ?? "" }
-
     package var synopsis: String { "clamor \(self.rawValue) \(self.arguments)[options]\(self.operands)" }
-
     package var example: String { self.words.example }
 
     /// Facts about the command beyond its options.

@@ -44,7 +44,6 @@ package struct OptionEntry<Value: Hashable & Sendable>: Sendable {
 
     /// The default in words, where no property holds it.
     package func usual(_ words: String) -> Self { self.with { $0.usual = words } }
-
     package func example(_ text: String) -> Self { self.with { $0.example = text } }
 
     /// Where the default of another program differs.
@@ -105,19 +104,15 @@ package struct OptionEntry<Value: Hashable & Sendable>: Sendable {
 
     /// Whether `--help` lists it; `--help-all` lists all options.
     package var basic: Self { self.with { $0.isBasic = true } }
-
     var hidden: Self { self.with { $0.isHidden = true } }
 
     /// Its value may begin with a dash.
     var unconditional: Self { self.with { $0.isUnconditional = true } }
-
     package func secret(_ secrecy: Secrecy) -> Self { self.with { $0.secrecy = secrecy } }
 
     /// The value where neither the command line nor the file has one.
     func environment(_ name: String) -> Self { self.with { $0.environment = name } }
-
     func scope(_ scope: OptionScope) -> Self { self.with { $0.scope = scope } }
-
     func part(of trait: OptionTrait) -> Self { self.with { $0.traits.insert(trait) } }
 
     /// Refuses the option beside another.

@@ -284,9 +284,7 @@ extension OptionForm {
 
 extension OptionForm<TurnoutOption> {
     /// `99.9%` of the clients, or a number of them.
-    static var clients: Self {
-        Self("share|n", fact: { .text("\($0)") }, parse: TurnoutOption.parse)
-    }
+    static var clients: Self { Self("share|n", fact: { .text("\($0)") }, parse: TurnoutOption.parse) }
 }
 
 extension OptionForm<FleetPlan.Node> {

@@ -28,18 +28,13 @@ package struct OptionTable: Sendable {
     let xmppHost = OptionEntry("-h --host --hostname", key: "target", .list("host,..."), of: .xmpp)
         .help("Servers, taken in turn.").usual("where DNS says that the domain of --jid is served")
         .example("-h 127.0.0.1").basic.plan(.none("a comparison is between servers"))
-    let xmppPort: OptionEntry<Int> = OptionEntry(
-        "-p --port",
-        key: "target",
-        .number(1...65_535, "port"),
-        of: .xmpp
-    )
-    .help("Port.").usual("5222; with --tls direct 5223, with --ws 443 or 80")
-    .plan(.none("a comparison is between servers"))
-    .needing(
-        \.xmppHost,
-        "without \(\.xmppHost) the DNS says the port; add \(\.xmppHost), or leave \(\.xmppPort) out"
-    )
+    let xmppPort: OptionEntry<Int> = OptionEntry("-p --port", key: "target", .number(1...65_535, "port"), of: .xmpp)
+        .help("Port.").usual("5222; with --tls direct 5223, with --ws 443 or 80")
+        .plan(.none("a comparison is between servers"))
+        .needing(
+            \.xmppHost,
+            "without \(\.xmppHost) the DNS says the port; add \(\.xmppHost), or leave \(\.xmppPort) out"
+        )
     package let xmppTLS = OptionEntry("--tls", key: "tls", .choice("policy"), of: .xmpp)
         .help(
             "required (STARTTLS), preferred (if offered), allowed (if the server requires it), direct (TLS at once), off."
@@ -242,9 +237,7 @@ package struct OptionTable: Sendable {
     let subscribeQoS = OptionEntry("-q --qos", key: "subscribe.qos", .qualities, of: [.sub])
         .help("QoS 0, 1 or 2; a list such as 0,1,2 spreads the clients over it.").usual("0").basic
     package let size = OptionEntry("-s --size --payload-size", key: "*.size", .sizes, of: .payloads)
-        .help(
-            "Payload size, or a range drawn for each message. The ledger needs 16, of several streams 20 (XMPP: 44)."
-        )
+        .help("Payload size, or a range drawn for each message. The ledger needs 16, of several streams 20 (XMPP: 44).")
         .usual("256").example("-s 64..1KiB").basic
     package let message = OptionEntry("-m --message", key: "publish.message", .text("text"), of: .publishing)
         .help(

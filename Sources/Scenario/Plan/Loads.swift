@@ -42,7 +42,6 @@ extension LoadOptions {
 
     /// Segments with their own brokers have their own pending connects there.
     private var brokers: Int { self.isEmbedded ? self.part.count : 1 }
-
     var metricStages: [MetricStage] { self.stages.map { MetricStage($0.name, measured: !$0.isWarmup) } }
 }
 

@@ -25,9 +25,7 @@ extension MQTTOptions {
     /// `subscribe[0].qos`, as the list of a scenario file has it.
     func addFilters(to facts: inout PlanFacts) {
         for (index, subscription) in self.subscriptions.enumerated() {
-            for fact in subscription.facts {
-                facts.add("subscribe[\(index)].\(fact.path)", fact.value, .schedule)
-            }
+            for fact in subscription.facts { facts.add("subscribe[\(index)].\(fact.path)", fact.value, .schedule) }
         }
     }
 

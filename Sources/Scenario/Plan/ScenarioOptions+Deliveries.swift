@@ -11,9 +11,7 @@ extension ScenarioOptions {
     }
 
     /// The messages that its MQTT groups exchange, without the filters of their clients.
-    package var deliveries: DeliveryPlan {
-        DeliveryPlan(self.plannedGroups(seed: 0), findsReceivers: false)
-    }
+    package var deliveries: DeliveryPlan { DeliveryPlan(self.plannedGroups(seed: 0), findsReceivers: false) }
 
     /// The groups of a run as the ledger sees them.
     package func plannedGroups(seed: UInt64) -> [DeliveryPlan.Group] {

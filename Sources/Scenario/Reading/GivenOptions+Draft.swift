@@ -20,9 +20,7 @@ extension GivenOptions {
             self.refuse(given: \.segmentCount, \.variables, because: words)
         }
         if self[\.writesDashboard] == true { return .draft(Draft(dashboardIn: path ?? "clamor-grafana")) }
-        if self[\.writesWorkflow] == true {
-            return .draft(Draft(workflowAt: path ?? ".github/workflows/load.yml"))
-        }
+        if self[\.writesWorkflow] == true { return .draft(Draft(workflowAt: path ?? ".github/workflows/load.yml")) }
         if isDivided { return self.dividedDraft(path) }
         return self.readyDraft(name, path)
     }

@@ -179,9 +179,7 @@ extension GivenOptions {
         }
         // [MQTT-1.5.4]: the length of a string has two bytes.
         let longest = 65_535
-        for (spec, text) in [
-            (OptionTable[\.username], options.username), (OptionTable[\.password], options.password),
-        ] {
+        for (spec, text) in [(OptionTable[\.username], options.username), (OptionTable[\.password], options.password)] {
             self.check(spec, text, options, numbers, isShown: false) { text in
                 text.utf8.count > longest ? "MQTT takes \(longest) bytes at most" : nil
             }

@@ -70,10 +70,7 @@ extension GivenOptions {
     // MARK: - Loads that can be divided
 
     /// Refuses a load that cannot be divided.
-    mutating func checkSegments(_ options: MQTTOptions) {
-        self.refuse(options.segmentProblems())
-    }
-
+    mutating func checkSegments(_ options: MQTTOptions) { self.refuse(options.segmentProblems()) }
     mutating func checkSegments(_ options: XMPPOptions) { self.refuse(options.segmentProblems) }
 
     private mutating func refuse(_ problems: [OptionWords]) {

@@ -5,7 +5,5 @@ package struct SubscriptionChurnOption: Hashable, Sendable {
     /// May contain placeholders; no client publishes to these topics.
     package var filter = "clamor-churn/%c"
 
-    package init(perSecond: Double) {
-        self.perSecond = perSecond
-    }
+    package init(perSecond: Double) { self.perSecond = perSecond }
 }

@@ -28,7 +28,5 @@ package struct AliyunOptions: Hashable, Sendable {
     /// `R|token|W|token`, from the token file; `nil`: signed with the secret key.
     package var tokens: String?
 
-    package init(groupID: String) {
-        self.groupID = groupID
-    }
+    package init(groupID: String) { self.groupID = groupID }
 }

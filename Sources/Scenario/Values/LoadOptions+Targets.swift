@@ -34,9 +34,7 @@ extension LoadOptions {
     }
 
     /// Operations per second of all clients; `nil` in closed loop.
-    package var messageRate: Double? {
-        self.pacing.operationRate(of: self.operators)
-    }
+    package var messageRate: Double? { self.pacing.operationRate(of: self.operators) }
 }
 
 extension PacingOption {

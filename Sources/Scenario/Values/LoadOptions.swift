@@ -211,7 +211,5 @@ extension LoadOptions {
     package var endsBySignal: Bool { self.duration == nil && self.limit == nil }
 
     /// Event loops where none are asked for: on loopback the server needs a core as well.
-    package static func defaultThreads(cores: Int, loopback: Bool) -> Int {
-        max(1, loopback ? cores - 1 : cores)
-    }
+    package static func defaultThreads(cores: Int, loopback: Bool) -> Int { max(1, loopback ? cores - 1 : cores) }
 }

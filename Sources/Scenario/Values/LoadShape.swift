@@ -45,9 +45,7 @@ package enum TurnoutOption: Hashable, Sendable {
     package static func parse(_ text: String) throws(QuantityError) -> TurnoutOption {
         let share = try? PercentText.parse(text)
         let count = text.allSatisfy({ $0.isASCII && $0.isNumber }) ? Int(text) : nil
-        guard share != 0, count != 0 else {
-            throw QuantityError("'\(text)' selects no client; give at least one")
-        }
+        guard share != 0, count != 0 else { throw QuantityError("'\(text)' selects no client; give at least one") }
         if let share { return .share(share) }
         if let count { return .count(count) }
         throw QuantityError("'\(text)' is not a number of clients; write it like 50% or 200")

@@ -36,7 +36,5 @@ package struct WillOptions: Hashable, Sendable, OptionsRoot {
     package var retain = false
     package var properties = Properties()
 
-    package init(topic: String) {
-        self.topic = topic
-    }
+    package init(topic: String) { self.topic = topic }
 }

@@ -2,9 +2,7 @@
 package struct QuantityError: Error, Hashable, Sendable, CustomStringConvertible {
     package let description: String
 
-    package init(_ description: String) {
-        self.description = description
-    }
+    package init(_ description: String) { self.description = description }
 }
 
 /// A span of time with its unit: `10s`, `250ms`, `2m`, `1m30s`, `1.5h`.

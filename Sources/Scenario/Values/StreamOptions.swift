@@ -21,9 +21,7 @@ package struct PublishStream: Hashable, Sendable {
     package var properties = Properties()
     package var responseTopic: String?
 
-    package init(name: String) {
-        self.name = name
-    }
+    package init(name: String) { self.name = name }
 
     package init(name: String, of options: MQTTOptions) {
         self.name = name

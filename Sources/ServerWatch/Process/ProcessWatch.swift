@@ -230,9 +230,7 @@ package struct ProcessWatch {
         let time = CounterReading(value: Double(increase) / 1e9, rate: cores)
         var metrics: [Metric] = []
         let isShown = span >= Self.shortest && self.servers[index].isRunning
-        if isShown {
-            metrics.append(Metric(.serverCPU, labels: labels, reading: .gauge(GaugeReading(value: cores))))
-        }
+        if isShown { metrics.append(Metric(.serverCPU, labels: labels, reading: .gauge(GaugeReading(value: cores)))) }
         metrics.append(Metric(.serverCPUTime, labels: labels, reading: .counter(time)))
         if isShown { metrics += self.threadMetrics(of: index, span, labels) }
         if let stopped = self.servers[index].quota?.take(), isShown {
@@ -291,9 +289,7 @@ package struct ProcessWatch {
     }
 
     /// Resident memory of a server; `nil` if any of it is unknown.
-    private func memory(of index: Int) -> UInt64? {
-        self.sum(of: index) { self.files.residentBytes($0) }
-    }
+    private func memory(of index: Int) -> UInt64? { self.sum(of: index) { self.files.residentBytes($0) } }
 
     private mutating func descriptors(of index: Int) -> UInt64? {
         self.servers[index].looksToCount -= 1

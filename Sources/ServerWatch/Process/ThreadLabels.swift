@@ -53,9 +53,7 @@ struct ThreadLabels {
         }
         let isFull = self.given.count == Self.most
         let others = threads.filter { thread in thread.label.map { isFull && !self.given.contains($0) } ?? true }
-        if isFull || !others.isEmpty {
-            shares.append((Self.other, others.reduce(0) { $0 + $1.share(span) }))
-        }
+        if isFull || !others.isEmpty { shares.append((Self.other, others.reduce(0) { $0 + $1.share(span) })) }
         return shares
     }
 }

@@ -58,9 +58,7 @@ struct WatchedProcess {
     ///
     /// The sum over threads misses threads that ended between two looks, and ticks miss the last 10 ms: neither is too
     /// high, so the higher one is the better.
-    mutating func take(_ stat: ProcStat, _ files: ProcessFiles) {
-        self.time = max(self.time, files.time(stat))
-    }
+    mutating func take(_ stat: ProcStat, _ files: ProcessFiles) { self.time = max(self.time, files.time(stat)) }
 
     /// Marks the threads that ever used enough to be reported, and returns all threads.
     mutating func noteBusyThreads(_ span: Int64) -> [WatchedThread] {

@@ -44,9 +44,7 @@ package struct ExporterAddress: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Host and port, as in the Host field (RFC 9110 §7.2).
-    var authority: String {
-        self.host.contains(":") ? "[\(self.host)]:\(self.port)" : "\(self.host):\(self.port)"
-    }
+    var authority: String { self.host.contains(":") ? "[\(self.host)]:\(self.port)" : "\(self.host):\(self.port)" }
 
     /// The path without the query.
     var plainPath: Substring { self.path.prefix { $0 != "?" } }

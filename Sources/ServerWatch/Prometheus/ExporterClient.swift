@@ -163,7 +163,6 @@ private final class ExporterHandler: ChannelInboundHandler {
     init(_ client: ExporterClient) { self.client = client }
 
     func handlerAdded(context: ChannelHandlerContext) { self.channel = context.channel }
-
     func handlerRemoved(context: ChannelHandlerContext) { self.channel = nil }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

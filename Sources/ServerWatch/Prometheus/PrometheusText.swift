@@ -141,7 +141,6 @@ private struct TextCursor {
     }
 
     var peek: UInt8? { self.place < self.line.endIndex ? self.line[self.place] : nil }
-
     private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0D }
 
     mutating func skipBlanks() {

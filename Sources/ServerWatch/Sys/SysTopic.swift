@@ -84,7 +84,6 @@ package struct SysTopic: Hashable, Sendable {
 
     /// The number of a topic without `$SYS/`; `nil` for any other topic.
     package static func of(_ topic: String) -> SysTopic? { Self.exact[Self.general(topic)] }
-
     static func isClock(_ topic: String) -> Bool { Self.clocks.contains(Self.general(topic)) }
 
     /// The topic with `+` for the name of a node.

@@ -45,12 +45,8 @@ package struct SysValues: Sendable {
     package init() {}
 
     var messages: Int { Int(clamping: self.own) }
-
     package var isEmpty: Bool { self.numbers.isEmpty }
-
-    package var count: Count {
-        Count(received: self.sum(of: .received), sent: self.sum(of: .sent))
-    }
+    package var count: Count { Count(received: self.sum(of: .received), sent: self.sum(of: .sent)) }
 
     private func sum(of role: SysTopic.Role) -> Int64? {
         // It is not known whether another broker counts the packets of `$SYS`.
@@ -201,9 +197,7 @@ package struct SysBooks: Hashable, Sendable {
     }
 
     /// Whether there are books of a broker; `nil` stands for a broker of unknown name.
-    package static func exist(for server: ServerRecord?) -> Bool {
-        ["mosquitto", "clamor"].contains(server?.product)
-    }
+    package static func exist(for server: ServerRecord?) -> Bool { ["mosquitto", "clamor"].contains(server?.product) }
 
     /// `nil` if nothing is known, the broker has no books, or it was started again in between.
     package init?(from first: SysValues.Count, to last: SysValues.Count, isSettled: Bool, _ server: ServerRecord?) {

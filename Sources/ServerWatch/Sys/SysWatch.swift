@@ -98,9 +98,7 @@ package final class SysWatch: Sendable {
     }
 
     private var client: MQTTClient? { self.state.withLock { $0.client } }
-
     private var received: Int { self.state.withLock { $0.values.messages } }
-
     private var isEmpty: Bool { self.state.withLock { $0.values.isEmpty } }
 
     /// Ends an interval, and returns its metrics at once.

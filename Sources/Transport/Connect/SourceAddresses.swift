@@ -45,11 +45,7 @@ package struct SourceAddresses: Sendable {
     ///   - clients: the number of clients of this process.
     ///   - targets: the number of targets that they use in turn.
     ///   - connectionsPerSource: connections to one target before another address is used.
-    package init(
-        clients: Int,
-        targets: Int,
-        connectionsPerSource: Int = SourceAddresses.connectionsPerSource
-    ) {
+    package init(clients: Int, targets: Int, connectionsPerSource: Int = SourceAddresses.connectionsPerSource) {
         let targets = max(1, targets)
         let perTarget = (clients + targets - 1) / targets
         let perSource = max(1, connectionsPerSource)

@@ -165,6 +165,5 @@ private final class DNSStreamHandler: ChannelInboundHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) { self.failed("it closed the connection") }
-
     func errorCaught(context: ChannelHandlerContext, error: any Error) { self.failed("it cannot be reached") }
 }

@@ -198,12 +198,7 @@ package final class ServiceConnector: ClientConnector {
     private func draw(_ standard: ServiceAnswer, _ direct: ServiceAnswer) throws(LookupFailure) -> [ServiceTarget] {
         var generator = OpenedGenerator(self.generator)
         defer { self.generator = generator.inner }
-        return try ServiceTargets.order(
-            domain: self.domain,
-            standard: standard,
-            direct: direct,
-            using: &generator
-        )
+        return try ServiceTargets.order(domain: self.domain, standard: standard, direct: direct, using: &generator)
     }
 
     private static func literal(_ domain: String, _ kinds: ServiceKinds) -> ServiceTarget {

@@ -145,7 +145,6 @@ package struct ProxyHeader: Hashable, Sendable {
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
-
     private static func isDecimalDotted(_ byte: UInt8) -> Bool { self.isDigit(byte) || byte == 0x2E }
 
     /// §2.1 has no dots, but proxies on a dual-stack socket write `::ffff:192.0.2.1` for each IPv4 client.

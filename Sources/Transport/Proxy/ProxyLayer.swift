@@ -123,9 +123,7 @@ package enum ProxyProtocol: String, Hashable, Sendable, CaseIterable {
     }
 
     /// CR LF CR LF NUL CR LF QUIT LF.
-    static let signature: [UInt8] = [
-        0x0D, 0x0A, 0x0D, 0x0A, 0x00, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A,
-    ]
+    static let signature: [UInt8] = [0x0D, 0x0A, 0x0D, 0x0A, 0x00, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A]
 
     private func header(family: Int, _ source: SocketAddress?, _ destination: SocketAddress?) -> [UInt8] {
         let ports = [source?.port ?? 0, destination?.port ?? 0]

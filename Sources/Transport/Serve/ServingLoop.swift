@@ -7,7 +7,6 @@ package final class ServingFlag: Sendable {
     private let value = Atomic(true)
 
     package var isSet: Bool { self.value.load(ordering: .relaxed) }
-
     fileprivate func clear() { self.value.store(false, ordering: .relaxed) }
 }
 

@@ -14,10 +14,7 @@ enum SocketConnect {
     }
 
     /// Begins a connect, and returns its socket.
-    static func begin(
-        to target: SocketAddress,
-        from source: SocketAddress?
-    ) throws(ConnectError.Reason) -> CInt {
+    static func begin(to target: SocketAddress, from source: SocketAddress?) throws(ConnectError.Reason) -> CInt {
         var error: CInt = 0
         var binding: CInt = 0
         let descriptor = target.withSockAddr { target, size in

@@ -233,10 +233,7 @@ package final class SocketLoop: EventLoop, @unchecked Sendable {
     // MARK: EventLoop
 
     package var inEventLoop: Bool { self.thread.load(ordering: .relaxed) == clamor_thread_id() }
-
-    package func execute(_ task: @escaping @Sendable () -> Void) {
-        _ = self.add(task)
-    }
+    package func execute(_ task: @escaping @Sendable () -> Void) { _ = self.add(task) }
 
     /// - Returns: `false` behind the loop's end, where nothing runs.
     private func add(_ task: @escaping () -> Void) -> Bool {
@@ -263,10 +260,7 @@ package final class SocketLoop: EventLoop, @unchecked Sendable {
         return promise.futureResult
     }
 
-    package func scheduleTask<T>(
-        deadline: NIODeadline,
-        _ task: @escaping @Sendable () throws -> T
-    ) -> Scheduled<T> {
+    package func scheduleTask<T>(deadline: NIODeadline, _ task: @escaping @Sendable () throws -> T) -> Scheduled<T> {
         let promise = self.makePromise(of: T.self)
         let id = self.lastID.wrappingAdd(1, ordering: .relaxed).newValue
         let later = Later(
@@ -283,10 +277,7 @@ package final class SocketLoop: EventLoop, @unchecked Sendable {
         return Scheduled(promise: promise) { self.onLoop { loop in loop.later.removeAll { $0.id == id } } }
     }
 
-    package func scheduleTask<T>(
-        in time: TimeAmount,
-        _ task: @escaping @Sendable () throws -> T
-    ) -> Scheduled<T> {
+    package func scheduleTask<T>(in time: TimeAmount, _ task: @escaping @Sendable () throws -> T) -> Scheduled<T> {
         self.scheduleTask(deadline: .now() + time, task)
     }
 

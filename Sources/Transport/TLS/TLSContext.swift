@@ -172,7 +172,6 @@ extension String {
     }
 
     fileprivate var isAddress: Bool { (try? SocketAddress(ipAddress: self.withoutBrackets, port: 0)) != nil }
-
     fileprivate var hasNumber: Bool { self.contains("%i") }
 
     fileprivate func replacingNumber(_ number: String) -> String {

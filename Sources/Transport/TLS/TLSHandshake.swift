@@ -39,12 +39,7 @@ final class TLSHandshake: ChannelInboundHandler {
     let client: Int
     private let usesPreSharedKey: Bool
 
-    init(
-        layer: TLSLayer,
-        client: Int,
-        target: Target,
-        done: @escaping (Result<Void, ConnectError.Reason>) -> Void
-    ) {
+    init(layer: TLSLayer, client: Int, target: Target, done: @escaping (Result<Void, ConnectError.Reason>) -> Void) {
         self.client = client
         self.usesPreSharedKey = layer.context.settings.preSharedKey != nil
         self.progress = Progress(layer: layer, target: target, done: done)
@@ -57,9 +52,7 @@ final class TLSHandshake: ChannelInboundHandler {
 
     /// The handshake never began: the caller reports that.
     func abandon() { self.progress = nil }
-
     func noteCertificateRequest() { self.progress?.wasAskedForCertificate = true }
-
     func noteCheck(_ failure: TLSFailure?) { self.progress?.checkFailure = failure }
 
     /// A complete, valid record arrived after the handshake.
@@ -247,9 +240,7 @@ final class TLSCurrentHandshakes: Sendable {
     private let byLoop = Mutex<[ObjectIdentifier: NIOLoopBound<TLSCurrentHandshake>]>([:])
 
     /// The entry of this loop; must be called on the loop.
-    func current(on eventLoop: any EventLoop) -> TLSCurrentHandshake {
-        self.bound(on: eventLoop).value
-    }
+    func current(on eventLoop: any EventLoop) -> TLSCurrentHandshake { self.bound(on: eventLoop).value }
 
     private func bound(on eventLoop: any EventLoop) -> NIOLoopBound<TLSCurrentHandshake> {
         let new = NIOLoopBound(TLSCurrentHandshake(), eventLoop: eventLoop)

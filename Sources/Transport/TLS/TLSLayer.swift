@@ -166,11 +166,7 @@ package final class TLSLayer: ConnectLayer {
     ///
     /// One more handshake checks them step by step. It connects to the address of the refused connection, without the
     /// bytes of layers before TLS.
-    func diagnose(
-        _ target: Target,
-        at address: SocketAddress?,
-        then tell: @escaping (TLSFailure) -> Void
-    ) {
+    func diagnose(_ target: Target, at address: SocketAddress?, then tell: @escaping (TLSFailure) -> Void) {
         switch self.diagnoses[target] {
         case .known(let failure): return tell(failure)
         case .underWay(let waiting, _): return waiting.completions.append(tell)

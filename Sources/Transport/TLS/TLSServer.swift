@@ -39,9 +39,7 @@ package struct TLSServer: Sendable {
         if let certificateFile {
             guard !usesPreSharedKey else { throw .pskWithCertificates }
             let identity = try TLSFiles.identity(certificate: certificateFile, key: self.keyFile, passphrase: nil)
-            guard let leaf = identity.chain.first else {
-                throw .malformed(path: certificateFile, "certificate")
-            }
+            guard let leaf = identity.chain.first else { throw .malformed(path: certificateFile, "certificate") }
             configuration = .makeServerConfiguration(
                 certificateChain: [.certificate(leaf)],
                 privateKey: .privateKey(identity.key)
@@ -165,7 +163,6 @@ enum TLSFiles {
 
     /// DER starts with a SEQUENCE of more than 127 bytes; PEM is text.
     static func isDER(_ bytes: [UInt8]) -> Bool { bytes.count > 2 && bytes[0] == 0x30 && bytes[1] >= 0x80 }
-
     static func systemWord() -> String { String(cString: strerror(errno)) }
 }
 

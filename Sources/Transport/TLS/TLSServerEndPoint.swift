@@ -76,9 +76,7 @@ extension Channel {
     /// The version of TLS that the channel negotiated, as its specification writes it; nil without TLS.
     ///
     /// Call this on the channel's event loop.
-    package var tlsVersion: String? {
-        (try? self.pipeline.syncOperations.nioSSL_tlsVersion())?.name
-    }
+    package var tlsVersion: String? { (try? self.pipeline.syncOperations.nioSSL_tlsVersion())?.name }
 }
 
 extension TLSVersion {

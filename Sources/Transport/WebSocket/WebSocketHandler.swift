@@ -42,11 +42,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
         self.messages = settings.content == .text ? WebSocketMessages() : nil
         self.buffers = buffers
         self.opening = WebSocketOpening(.client(key: key, offered: settings.subprotocols, done: done))
-        self.reader = WebSocketReader(
-            isMasked: false,
-            content: settings.content,
-            limit: settings.maximumMessageSize
-        )
+        self.reader = WebSocketReader(isMasked: false, content: settings.content, limit: settings.maximumMessageSize)
     }
 
     /// Creates the server's side, on a channel that is not active yet.

@@ -17,12 +17,7 @@ package enum WebSocketHandshake {
 
     // MARK: Client
 
-    package static func request(
-        _ settings: WebSocketSettings,
-        target: Target,
-        isSecure: Bool,
-        key: String
-    ) -> [UInt8] {
+    package static func request(_ settings: WebSocketSettings, target: Target, isSecure: Bool, key: String) -> [UInt8] {
         let isUsual = target.port == (isSecure ? 443 : 80)
         let address = target.description
         let host = settings.host ?? (isUsual ? String(address.dropLast("\(target.port)".count + 1)) : address)
@@ -37,11 +32,7 @@ package enum WebSocketHandshake {
     static let answerStart = Array("HTTP/1.".utf8)
 
     /// Checks the server's answer (§4.1).
-    package static func check(
-        _ head: WebSocketHead,
-        key: String,
-        offered: [String]
-    ) throws(WebSocketFailure) {
+    package static func check(_ head: WebSocketHead, key: String, offered: [String]) throws(WebSocketFailure) {
         // "HTTP/1.1 101 Switching Protocols"; the reason phrase and its blank may be missing.
         let parts = head.line.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count >= 2, parts[0] == "HTTP/1.1" || parts[0] == "HTTP/1.0", parts[1].utf8.count == 3,

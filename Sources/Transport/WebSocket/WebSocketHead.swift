@@ -30,11 +30,7 @@ package struct WebSocketHead: Hashable, Sendable {
     ///   - searched: the number of bytes that an earlier call has searched for the end.
     /// - Returns: `nil` until the empty line has arrived.
     /// - Throws: an error at the first invalid byte, even before the head is complete.
-    package static func read(
-        _ bytes: [UInt8],
-        start: [UInt8],
-        searched: Int = 0
-    ) throws(Problem) -> WebSocketHead? {
+    package static func read(_ bytes: [UInt8], start: [UInt8], searched: Int = 0) throws(Problem) -> WebSocketHead? {
         guard zip(bytes, start).allSatisfy({ $0 == $1 }) else { throw .notHTTP }
         // A head starts with a token character.
         if let first = bytes.first, !Self.isToken(first) { throw .notHTTP }

@@ -59,11 +59,7 @@ final class WebSocketOpening {
         }
         guard let head else { return .wait }
         do throws(WebSocketHandshake.Refusal) {
-            let answer = try WebSocketHandshake.answer(
-                head,
-                path: settings.path,
-                subprotocols: settings.subprotocols
-            )
+            let answer = try WebSocketHandshake.answer(head, path: settings.path, subprotocols: settings.subprotocols)
             return .open(answer: answer, rest: Array(self.bytes[head.size...]))
         } catch {
             return .refused(error)
@@ -120,12 +116,7 @@ package final class WebSocketLayer: ConnectLayer {
         let pipeline = channel.pipeline.syncOperations
         do {
             try pipeline.addHandler(handler)
-            let request = WebSocketHandshake.request(
-                self.settings,
-                target: target,
-                isSecure: self.isSecure,
-                key: key
-            )
+            let request = WebSocketHandshake.request(self.settings, target: target, isSecure: self.isSecure, key: key)
             try pipeline.context(handler: handler).writeAndFlush(NIOAny(ByteBuffer(bytes: request)), promise: nil)
         } catch {
             // The channel was closed in the meantime.

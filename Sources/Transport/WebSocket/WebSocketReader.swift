@@ -232,11 +232,7 @@ package enum WebSocketMask {
     }
 
     /// Copies `source` to `target`, masked, eight bytes at a time.
-    package static func copy(
-        _ source: UnsafeRawBufferPointer,
-        to target: UnsafeMutableRawPointer,
-        key: UInt32
-    ) {
+    package static func copy(_ source: UnsafeRawBufferPointer, to target: UnsafeMutableRawPointer, key: UInt32) {
         guard let base = source.baseAddress, source.count > 0 else { return }
         guard key != 0 else { return target.copyMemory(from: base, byteCount: source.count) }
         // In the order of the bytes in memory, for either endianness.

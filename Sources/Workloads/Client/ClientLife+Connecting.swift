@@ -29,11 +29,7 @@ extension ClientLife {
         return link.makeHandler()
     }
 
-    package func connectEnded(
-        _ place: Int,
-        _ result: Result<ConnectedChannel, ConnectError>,
-        deadline: NIODeadline
-    ) {
+    package func connectEnded(_ place: Int, _ result: Result<ConnectedChannel, ConnectError>, deadline: NIODeadline) {
         self.context.refresh()
         switch result {
         case .success(let connected):

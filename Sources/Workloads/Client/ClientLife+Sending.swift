@@ -118,13 +118,7 @@ extension ClientLife {
         if lost > 0 { self.meter.add(operation.notSent, UInt64(lost)) }
     }
 
-    private func appendUniform(
-        _ place: Int,
-        _ link: Link,
-        _ batch: OperationBatch,
-        size: Int,
-        began: NIODeadline
-    ) {
+    private func appendUniform(_ place: Int, _ link: Link, _ batch: OperationBatch, size: Int, began: NIODeadline) {
         let first = self.clients[place].sequence
         link.append(messages: batch.count, bytes: size * batch.count) { memory in
             guard let model = memory.baseAddress else { return 0 }

@@ -174,9 +174,7 @@ extension ClientLife {
     func registerTimers() {
         let timers = self.context.timers
         let owner = timers.addOwner { [unowned self] _, place in self.timerFired(Int(place)) }
-        for place in 0..<self.places.count {
-            self.clients[place].timer = timers.register(owner, tag: Int32(place))
-        }
+        for place in 0..<self.places.count { self.clients[place].timer = timers.register(owner, tag: Int32(place)) }
     }
 
     package func wantsTimer(_ place: Int, at time: NIODeadline) {
@@ -221,12 +219,8 @@ extension ClientLife {
 
     // MARK: - Phases and samples
 
-    package func measuring(_ begins: Bool) {
-        begins ? self.meter.beginMeasured() : self.meter.endMeasured()
-    }
-
+    package func measuring(_ begins: Bool) { begins ? self.meter.beginMeasured() : self.meter.endMeasured() }
     package func begins(stage: Int?) { self.meter.begin(stage: stage) }
-
     package func loadEnded() {}
 
     package func takeSample() -> LoadSample {

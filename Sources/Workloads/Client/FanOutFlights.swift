@@ -55,9 +55,7 @@ package struct FanOutFlights {
         return givenUp
     }
 
-    private func isTaken(_ sequence: UInt32) -> Bool {
-        self.ring.map { $0[self.place(sequence)].left != 0 } ?? false
-    }
+    private func isTaken(_ sequence: UInt32) -> Bool { self.ring.map { $0[self.place(sequence)].left != 0 } ?? false }
 
     private mutating func grow() {
         let capacity = Int(self.capacity)

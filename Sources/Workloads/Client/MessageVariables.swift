@@ -79,11 +79,7 @@ extension Template {
     }
 
     /// Parses a message as ``init(parsing:columns:randomSizes:message:)`` does.
-    package static func draft(
-        _ bytes: [UInt8],
-        columns: [String] = [],
-        randomSizes: ClosedRange<Int>? = nil
-    ) -> Draft {
+    package static func draft(_ bytes: [UInt8], columns: [String] = [], randomSizes: ClosedRange<Int>? = nil) -> Draft {
         var draft = Draft()
         let parts = MessageParts(ledgerSize: 0, isDraft: true)
         let (pieces, wrong, unknown) = self.pieces(of: bytes, columns, randomSizes, parts)

@@ -213,9 +213,7 @@ package struct Template: Hashable, Sendable {
     package static func escaped(_ text: String) -> String { text.replacing("%", with: "%%") }
 
     /// Contains `%i`.
-    package var hasClientNumber: Bool {
-        self.pieces.contains { if case .clientNumber = $0 { true } else { false } }
-    }
+    package var hasClientNumber: Bool { self.pieces.contains { if case .clientNumber = $0 { true } else { false } } }
 
     /// Renders to the same bytes for every client and message.
     package var isConstant: Bool { !self.variesPerClient && !self.variesPerMessage }
@@ -279,9 +277,7 @@ package struct Template: Hashable, Sendable {
     }
 
     /// Contains `%{ledger}`.
-    package var hasLedger: Bool {
-        self.pieces.contains { if case .variable(.ledger) = $0 { true } else { false } }
-    }
+    package var hasLedger: Bool { self.pieces.contains { if case .variable(.ledger) = $0 { true } else { false } } }
 
     package func rendered(_ values: PlaceholderValues, random: inout some RandomNumberGenerator) -> [UInt8] {
         var bytes: [UInt8] = []

@@ -28,9 +28,7 @@ package final class RowTable: Sendable {
     package var count: Int { self.ends.count / self.columns.count }
 
     /// Bytes of the longest cell.
-    package var longest: Int {
-        zip(self.ends, [0] + self.ends).map { Int($0 - $1) }.max() ?? 0
-    }
+    package var longest: Int { zip(self.ends, [0] + self.ends).map { Int($0 - $1) }.max() ?? 0 }
 
     /// The row of the client with this `%i`.
     ///

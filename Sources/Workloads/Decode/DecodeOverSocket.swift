@@ -18,13 +18,7 @@ package final class DecodeOverSocket {
     ///   - subject: the decoder of the stream.
     ///   - metrics: the lane's metrics.
     ///   - copies: whether the sink copies each payload.
-    package init(
-        _ context: LoopContext,
-        port: Int,
-        subject: DecodeSubject,
-        metrics: DecodeMetrics,
-        copies: Bool
-    ) {
+    package init(_ context: LoopContext, port: Int, subject: DecodeSubject, metrics: DecodeMetrics, copies: Bool) {
         self.context = context
         self.connector = TCPConnector(context: context, targets: [Target(host: "127.0.0.1", port: port)])
         self.reader = DecodeReader(context, DecodeMachine(subject, copies ? .copy : .view), metrics: metrics)
@@ -151,9 +145,7 @@ private final class DecodeReader: ChannelInboundHandler {
         context.close(promise: nil)
     }
 
-    func channelInactive(context: ChannelHandlerContext) {
-        self.end(.connection("the loopback connection broke"))
-    }
+    func channelInactive(context: ChannelHandlerContext) { self.end(.connection("the loopback connection broke")) }
 
     /// Only the first call has an effect.
     func end(_ fault: DecodeFault?) {

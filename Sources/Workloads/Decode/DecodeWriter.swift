@@ -39,7 +39,6 @@ package final class DecodeWriter: Sendable {
 
     /// How often the whole stream was written; final after the other side has seen the end.
     package var laps: UInt64 { self.lapCount.load(ordering: .acquiring) }
-
     package var checksum: DecodeChecksum { self.stream.checksum * self.laps }
 
     /// Stops at the end of the stream.

@@ -51,7 +51,6 @@ struct EmptySink: PacketSink, DecodeSink {
     typealias Failure = DecodeError
 
     var checksum: DecodeChecksum { DecodeChecksum() }
-
     mutating func publish(_ view: PublishView) -> Bool { true }
 
     mutating func acknowledgement(

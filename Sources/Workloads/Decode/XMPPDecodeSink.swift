@@ -69,6 +69,5 @@ struct EmptyStanzaSink: XMPPReaderSink, DecodeSink {
     typealias Failure = XMPPReadError
 
     var checksum: DecodeChecksum { DecodeChecksum() }
-
     mutating func element(_ element: borrowing ElementView) -> ReadingGoesOn { .goOn }
 }

@@ -274,7 +274,6 @@ package struct MQTTLoad: Sendable {
     package var topic: Template { self.stream.topic }
     /// Empty if the load has no publishers.
     package var qualities: [QoS] { self.stream.qualities }
-
     package var clients: Int { self.publishers + self.subscribers }
     package var publishes: Bool { self.publishers > 0 && self.streams.contains { !$0.qualities.isEmpty } }
     package var subscribes: Bool { !self.subscribingClients.isEmpty }

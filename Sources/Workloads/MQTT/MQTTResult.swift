@@ -150,9 +150,7 @@ extension MQTTShardWork {
     }
 
     private var deliveryEnd: DeliveryEnd {
-        func nanoseconds(_ time: NIODeadline) -> Int64? {
-            time == .distantPast ? nil : Int64(time.uptimeNanoseconds)
-        }
+        func nanoseconds(_ time: NIODeadline) -> Int64? { time == .distantPast ? nil : Int64(time.uptimeNanoseconds) }
         var end = DeliveryEnd()
         end.lastArrival = nanoseconds(self.latest.pointee.arrival)
         end.lastPublish = nanoseconds(self.latest.pointee.publish)

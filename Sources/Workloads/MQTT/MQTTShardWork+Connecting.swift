@@ -41,9 +41,7 @@ extension MQTTShardWork {
             will: self.load.will(of: values),
             now: now
         )
-        guard let hash = self.load.scram else {
-            return connection.start(connect, deadline: deadline, isBare: isBare)
-        }
+        guard let hash = self.load.scram else { return connection.start(connect, deadline: deadline, isBare: isBare) }
         do throws(SASLError) {
             let mechanism = try self.load.mechanism(hash, credentials, cache: self.keys)
             let authenticator = MQTTAuthenticator { mechanism }
@@ -71,9 +69,7 @@ extension MQTTShardWork {
     }
 
     /// Whether the client subscribes at all.
-    func subscribes(_ place: Int) -> Bool {
-        self.load.subscribingClients.contains(self.number(place))
-    }
+    func subscribes(_ place: Int) -> Bool { self.load.subscribingClients.contains(self.number(place)) }
 
     /// The reason if the server's CONNACK forbids a part of the client's plan (MQTT 5.0 §3.2.2.3).
     ///

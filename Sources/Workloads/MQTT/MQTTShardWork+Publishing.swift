@@ -183,9 +183,7 @@ extension MQTTShardWork {
         sequence: UInt64
     ) -> UInt16 {
         guard qos != .atMostOnce else { return 0 }
-        return self.sessions[place].publish(
-            InFlightPublish(due: due, written: written, sequence: sequence, qos: qos)
-        )
+        return self.sessions[place].publish(InFlightPublish(due: due, written: written, sequence: sequence, qos: qos))
     }
 
     private func recordWrite(_ place: Int, _ batch: OperationBatch, ended: NIODeadline) {

@@ -223,7 +223,6 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
 
     /// Corrects the clock of time stamps, which another host's clock drifts from.
     package func correct(clock offset: Int64) { self.clock.pointee = offset }
-
     package func observe(_ now: NIODeadline) {}
 
     package func complete(_ sample: inout LoadSample) {

@@ -23,11 +23,7 @@ extension MQTTWorkload {
 
     /// The rows of the group's receivers at one QoS of the publishers, added up.
     private func row(_ delivery: RunDelivery?, qos: UInt8) -> Reconciliation.Row? {
-        delivery?.reconciliation?.row(
-            ofReceivers: self.name.isEmpty ? nil : self.name,
-            qos: qos,
-            in: self.plan.places
-        )
+        delivery?.reconciliation?.row(ofReceivers: self.name.isEmpty ? nil : self.name, qos: qos, in: self.plan.places)
     }
 
     /// A level without deliveries, in a group that receives: in another segment it may have some, and sums need both.
@@ -62,12 +58,7 @@ extension MQTTWorkload {
         }
     }
 
-    private static func fillPublishing(
-        _ books: inout Books,
-        _ qos: QoS,
-        _ results: [MQTTResult],
-        _ record: RunRecord
-    ) {
+    private static func fillPublishing(_ books: inout Books, _ qos: QoS, _ results: [MQTTResult], _ record: RunRecord) {
         let labels: Labels = ["qos": "\(qos.rawValue)"]
         books.fill(record)
         books.fill(results.compactMap { $0.books[qos] }, areAnswered: qos != .atMostOnce)

@@ -59,9 +59,7 @@ package struct MQTTWorkload: Workload {
     private var isHeard: Bool { self.load.publishes && self.plan.hasLedger }
 
     package var ledger: LedgerRecord {
-        if !self.receives, !self.isHeard {
-            return LedgerRecord(on: false, reason: "no subscriber in this run")
-        }
+        if !self.receives, !self.isHeard { return LedgerRecord(on: false, reason: "no subscriber in this run") }
         if self.plan.hears(self.group), self.plan.rows(heardBy: self.group).isEmpty, !self.load.publishes {
             return LedgerRecord(on: false, reason: "what its clients hear has no header that they get")
         }
@@ -92,9 +90,7 @@ package struct MQTTWorkload: Workload {
     /// Has every shard told of the receivers that come and go.
     package func prepare(_ shards: [ShardHandle<MQTTShardWork>], plan: LoadPlan) {
         guard let hub = self.hub, self.load.publishes else { return }
-        for handle in shards {
-            hub.add { news in handle.tell { $0.work?.note(news) } }
-        }
+        for handle in shards { hub.add { news in handle.tell { $0.work?.note(news) } } }
     }
 
     package func result(of work: MQTTShardWork) -> MQTTResult { work.takeResult() }

@@ -101,13 +101,7 @@ struct MessageWriter: ~Copyable {
     var usesAlias: Bool { self.alias.number != nil }
 
     /// Selects a client and returns the size of its next message.
-    mutating func begin(
-        _ number: Int,
-        qos: QoS,
-        message: UInt64,
-        now: Int64,
-        alias: TopicAliasUse = .none
-    ) -> Int {
+    mutating func begin(_ number: Int, qos: QoS, message: UInt64, now: Int64, alias: TopicAliasUse = .none) -> Int {
         self.alias = alias
         self.publisher = UInt32(truncatingIfNeeded: number)
         self.ledgerNumber = self.firstNumber &+ self.publisher
@@ -126,9 +120,7 @@ struct MessageWriter: ~Copyable {
         self.values.nanoseconds = now
         self.random = SplitMix64(seed: self.load.seed, client: Int(self.publisher), message: message)
         self.topic.removeAll(keepingCapacity: true)
-        if !self.alias.replacesTopic {
-            self.renderTopic()
-        }
+        if !self.alias.replacesTopic { self.renderTopic() }
         if self.rendersProperties { self.encodeProperties() }
         var size = self.sizes.lowerBound
         if self.sizes.count > 1 { size = .random(in: self.sizes, using: &self.random) }
@@ -276,14 +268,7 @@ struct MessageWriter: ~Copyable {
         let due = self.realtime(due)
         switch self.carrier {
         case .front:
-            PayloadHeader.write(
-                to: place,
-                run: run,
-                publisher: publisher,
-                flags: flags,
-                sequence: sequence,
-                due: due
-            )
+            PayloadHeader.write(to: place, run: run, publisher: publisher, flags: flags, sequence: sequence, due: due)
         case .short, .text, .property:
             ShortHeader.write(
                 to: place,
@@ -309,9 +294,7 @@ struct MessageWriter: ~Copyable {
         to memory: UnsafeMutableRawPointer
     ) {
         memory.copyMemory(from: model, byteCount: self.size)
-        if let offset = self.idOffset {
-            memory.storeBytes(of: id.bigEndian, toByteOffset: offset, as: UInt16.self)
-        }
+        if let offset = self.idOffset { memory.storeBytes(of: id.bigEndian, toByteOffset: offset, as: UInt16.self) }
         self.correlate(sequence, at: memory)
         guard self.carrier == .front else {
             return self.writeHeader(sequence: sequence, due: due, lane: lane, to: memory + self.headerOffset)
@@ -324,9 +307,7 @@ struct MessageWriter: ~Copyable {
         )
     }
 
-    private func realtime(_ due: NIODeadline) -> Int64 {
-        Int64(due.uptimeNanoseconds) &+ self.clock.pointee
-    }
+    private func realtime(_ due: NIODeadline) -> Int64 { Int64(due.uptimeNanoseconds) &+ self.clock.pointee }
 }
 
 /// How a message names its topic (MQTT 5.0 §3.3.2.3.4).

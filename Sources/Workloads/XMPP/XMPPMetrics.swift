@@ -172,14 +172,8 @@ package struct FanOutMetrics: Sendable {
         let fanOut: MetricDefinition = work == .muc ? .mucFanout : .presenceFanout
         self.receivers =
             hasLedger
-            ? (
-                catalog.duration(fanOut, ["receiver": "first"]),
-                catalog.duration(fanOut, ["receiver": "last"])
-            ) : nil
-        self.joined = catalog.duration(
-            work == .muc ? .mucJoin : .presenceSetup,
-            wholeRun: true
-        )
+            ? (catalog.duration(fanOut, ["receiver": "first"]), catalog.duration(fanOut, ["receiver": "last"])) : nil
+        self.joined = catalog.duration(work == .muc ? .mucJoin : .presenceSetup, wholeRun: true)
         self.unfinished = work == .muc ? .mucFanoutUnfinished : .presenceFanoutUnfinished
     }
 

@@ -61,11 +61,7 @@ extension XMPPShardWork {
         }
         let error = StanzaError(answer.element()) ?? StanzaError(.undefinedCondition)
         let words = "the server refused to remove the account: \(error.condition.rawValue)"
-        self.refuseAccount(
-            place,
-            "remove \(error.condition.rawValue)",
-            words + (error.text.map { " (\($0))" } ?? "")
-        )
+        self.refuseAccount(place, "remove \(error.condition.rawValue)", words + (error.text.map { " (\($0))" } ?? ""))
         self.closeLink(place)
     }
 
@@ -87,13 +83,7 @@ extension XMPPShardWork {
         if let ids = self.metrics.ping {
             self.meter.record(ids.response, response)
             self.meter.record(ids.service, answer.nanoseconds)
-            self.keepIfSlow(
-                place,
-                ids.response,
-                response,
-                due: self.accounts[place].due,
-                lane: MetricLane.measured
-            )
+            self.keepIfSlow(place, ids.response, response, due: self.accounts[place].due, lane: MetricLane.measured)
         }
         self.tallies[place].longestAckNanoseconds = response
         self.settleAccount(place)

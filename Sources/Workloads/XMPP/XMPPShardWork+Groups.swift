@@ -40,12 +40,7 @@ extension XMPPShardWork {
         }
     }
 
-    private func roomMessage(
-        _ place: Int,
-        _ groups: XMPPGroups,
-        _ element: borrowing ElementView,
-        now: NIODeadline
-    ) {
+    private func roomMessage(_ place: Int, _ groups: XMPPGroups, _ element: borrowing ElementView, now: NIODeadline) {
         if element.attribute("type", is: "error") { return self.refused(place, element) }
         // §8.1: the room's subject, which it sends to each new occupant.
         guard let ids = self.metrics.message, !(element.firstChild("subject") != nil) else { return }

@@ -92,13 +92,7 @@ extension XMPPShardWork {
     func tell(_ place: Int, _ element: XMPPElement) { _ = try? self.clients[place].connection?.send(element) }
 
     /// Sends a request of the join; `payload` is the whole content of the IQ.
-    func ask(
-        _ place: Int,
-        _ token: UInt64,
-        _ type: String,
-        to: JID?,
-        _ payload: String
-    ) {
+    func ask(_ place: Int, _ token: UInt64, _ type: String, to: JID?, _ payload: String) {
         let namespace = self.load.layers.contains(.webSocket) ? " xmlns='\(XMPPNamespace.client)'" : ""
         var head = Array("<iq\(namespace) type='\(type)'".utf8)
         if let to {

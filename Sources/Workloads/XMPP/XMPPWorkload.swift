@@ -82,9 +82,7 @@ package struct XMPPWorkload: Workload {
     }
 
     package func prepare(_ shards: [ShardHandle<XMPPShardWork>], plan: LoadPlan) {}
-
     package func result(of work: XMPPShardWork) -> XMPPResult { work.takeResult() }
-
     package func clientID(_ number: Int) -> String { self.load.user(number).full }
 
     package func sender(_ number: UInt32) -> (group: String?, client: String)? {

@@ -133,7 +133,6 @@ extension XMPPClientCore: XMPPConnectionObserver {
     }
 
     func wrote(_ client: Int, bytes: Int) {}
-
     func ending(_ client: Int, unsent: Int) {}
 
     func ended(_ client: Int, _ end: XMPPConnectionEnd, now: NIODeadline) {

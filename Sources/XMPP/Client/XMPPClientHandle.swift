@@ -40,9 +40,7 @@ final class XMPPClientHandle: Sendable {
     }
 
     /// The namespaces that the client and its modules announce.
-    var features: Set<String> {
-        self.modules.reduce(into: [XMPPNamespace.ping]) { $0.formUnion($1.features) }
-    }
+    var features: Set<String> { self.modules.reduce(into: [XMPPNamespace.ping]) { $0.formUnion($1.features) } }
 
     /// Takes a channel that a peer opened; on its loop, before it reads.
     func adopt(_ channel: any Channel) throws {

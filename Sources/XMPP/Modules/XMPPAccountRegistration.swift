@@ -71,10 +71,7 @@ public final class XMPPAccountRegistration: XMPPModule {
     ///   - service: the service.
     ///   - fields: values by name, such as `username`; a service may have names of its own.
     /// - Throws: as ``XMPPClient/request(_:)``; `refused` with `conflict` or `not-acceptable` for such values.
-    public func register(
-        with service: JID,
-        fields: KeyValuePairs<String, String>
-    ) async throws(XMPPClientError) {
+    public func register(with service: JID, fields: KeyValuePairs<String, String>) async throws(XMPPClientError) {
         var query = XMPPElement("query", namespace: XMPPNamespace.register)
         for (name, value) in fields { query.add(XMPPElement(name, namespace: XMPPNamespace.register, text: value)) }
         try await self.link.request(.iq("set", to: service, query))

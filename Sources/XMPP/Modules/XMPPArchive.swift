@@ -218,11 +218,7 @@ extension XMPPArchive.Preferences {
     }
 
     var element: XMPPElement {
-        var prefs = XMPPElement(
-            "prefs",
-            namespace: XMPPNamespace.mam,
-            attributes: ["default": self.default.rawValue]
-        )
+        var prefs = XMPPElement("prefs", namespace: XMPPNamespace.mam, attributes: ["default": self.default.rawValue])
         for (name, jids) in [("always", self.always), ("never", self.never)] {
             var list = XMPPElement(name, namespace: XMPPNamespace.mam)
             for jid in jids { list.add(XMPPElement("jid", namespace: XMPPNamespace.mam, text: jid.description)) }

@@ -73,9 +73,7 @@ public final class XMPPDiscovery: XMPPModule {
     }
 
     /// Queries and hashes.
-    public var features: [String] {
-        [XMPPNamespace.discoInfo, XMPPNamespace.discoItems, XMPPNamespace.capabilities]
-    }
+    public var features: [String] { [XMPPNamespace.discoInfo, XMPPNamespace.discoItems, XMPPNamespace.capabilities] }
 
     /// Makes the handler.
     public func makeHandler() -> any XMPPHandler {

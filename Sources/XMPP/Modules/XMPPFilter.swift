@@ -16,10 +16,7 @@ public final class XMPPFilter: XMPPModule {
     /// - Parameters:
     ///   - sent: for elements that the client sends. A request that is dropped fails after its timeout.
     ///   - received: for stanzas that come. A request that is dropped is refused.
-    public init(
-        sent: @escaping Filter = { $0 },
-        received: @escaping Filter = { $0 }
-    ) {
+    public init(sent: @escaping Filter = { $0 }, received: @escaping Filter = { $0 }) {
         self.sent = sent
         self.received = received
     }

@@ -69,7 +69,6 @@ final class XMPPHandlers {
     }
 
     private var context: XMPPModuleContext { XMPPModuleContext(self.connection) }
-
     var deadline: NIODeadline { self.handlers.lazy.map(\.deadline).min() ?? .distantFuture }
 
     func ready(_ session: XMPPSession) {

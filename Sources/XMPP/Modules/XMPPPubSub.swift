@@ -233,11 +233,7 @@ public final class XMPPPubSub: XMPPModule {
     /// Changes the affiliation of a person at a node (§8.9.2).
     ///
     /// - Throws: as ``XMPPClient/request(_:)``.
-    public func setAffiliation(
-        _ affiliation: Affiliation,
-        of jid: JID,
-        at node: Node
-    ) async throws(XMPPClientError) {
+    public func setAffiliation(_ affiliation: Affiliation, of jid: JID, at node: Node) async throws(XMPPClientError) {
         let element = XMPPElement(
             "affiliation",
             namespace: XMPPNamespace.pubsubOwner,
@@ -276,11 +272,7 @@ public final class XMPPPubSub: XMPPModule {
     ///   - node: the node.
     ///   - notifies: whether subscribers are to be told, however the node is configured.
     /// - Throws: as ``XMPPClient/request(_:)``.
-    public func retract(
-        _ id: String,
-        from node: Node,
-        notifies: Bool = false
-    ) async throws(XMPPClientError) {
+    public func retract(_ id: String, from node: Node, notifies: Bool = false) async throws(XMPPClientError) {
         try await self.link.request(PubSubHandler.retract(id, from: node, notifies: notifies))
     }
 
@@ -307,11 +299,7 @@ public final class XMPPPubSub: XMPPModule {
 
 extension XMPPPubSub.Item {
     init(_ element: XMPPElement) {
-        self.init(
-            id: element["id"],
-            publisher: element.jid("publisher"),
-            payload: element.elements.first
-        )
+        self.init(id: element["id"], publisher: element.jid("publisher"), payload: element.elements.first)
     }
 }
 

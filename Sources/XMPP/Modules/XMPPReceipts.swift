@@ -89,14 +89,7 @@ public final class XMPPReceipts: XMPPModule {
         guard message["type"] != "groupchat" else { throw .invalid("a room confirms no message (XEP-0184 §5.3)") }
         let message = try await self.prepared(message, [stage])
         return try await self.ask { (handler: ReceiptsHandler, context, answer) in
-            handler.deliver(
-                message,
-                to: to,
-                until: stage,
-                timeout: timeout.map { TimeAmount($0) },
-                in: context,
-                answer
-            )
+            handler.deliver(message, to: to, until: stage, timeout: timeout.map { TimeAmount($0) }, in: context, answer)
         }
     }
 
@@ -111,10 +104,7 @@ public final class XMPPReceipts: XMPPModule {
         return true
     }
 
-    private func prepared(
-        _ message: XMPPElement,
-        _ stages: Set<Stage>
-    ) async throws(XMPPClientError) -> XMPPElement {
+    private func prepared(_ message: XMPPElement, _ stages: Set<Stage>) async throws(XMPPClientError) -> XMPPElement {
         guard message.isNamed("message", XMPPNamespace.client), message["type"] != "error" else {
             throw .invalid("a receipt is for a message of \(XMPPNamespace.client) that is no error")
         }

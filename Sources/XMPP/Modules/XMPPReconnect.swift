@@ -60,7 +60,6 @@ final class ReconnectHandler: XMPPHandler {
     }
 
     func ready(_ session: XMPPSession, in context: XMPPModuleContext) { self.machine.ready() }
-
     func reset() { self.machine.reset() }
 
     /// - Returns: when to connect again, and a host that the server named; `nil` for no reconnect.

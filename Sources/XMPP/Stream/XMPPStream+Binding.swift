@@ -24,11 +24,7 @@ extension XMPPStream {
         return .none
     }
 
-    mutating func receivedAboutBinding(
-        _ element: XMPPElement,
-        now: NIODeadline,
-        into out: inout ByteBuffer
-    ) -> Action {
+    mutating func receivedAboutBinding(_ element: XMPPElement, now: NIODeadline, into out: inout ByteBuffer) -> Action {
         switch self.answer(in: element) {
         case .result(let answer):
             // §7.6: a full JID.
@@ -69,11 +65,7 @@ extension XMPPStream {
         return Action.none
     }
 
-    mutating func receivedAboutSession(
-        _ element: XMPPElement,
-        now: NIODeadline,
-        into out: inout ByteBuffer
-    ) -> Action {
+    mutating func receivedAboutSession(_ element: XMPPElement, now: NIODeadline, into out: inout ByteBuffer) -> Action {
         switch self.answer(in: element) {
         case .result:
             self.facts.insert(.session)
@@ -140,11 +132,7 @@ extension XMPPStream {
     package var hasAskedForAccount: Bool { self.negotiation?.registersByForm ?? false }
 
     /// Fills in the registration: the server's form if it sends one, else its fields (§4).
-    private mutating func submit(
-        _ query: XMPPElement,
-        now: NIODeadline,
-        into out: inout ByteBuffer
-    ) -> Action {
+    private mutating func submit(_ query: XMPPElement, now: NIODeadline, into out: inout ByteBuffer) -> Action {
         if query.child("registered") != nil {
             guard self.options.registration == .only else { return self.finishRegistration(now: now, into: &out) }
             return self.end(.registrationRefused(StanzaError(.conflict)), into: &out)

@@ -20,11 +20,7 @@ extension XMPPStream {
         return .none
     }
 
-    mutating func receivedAboutLegacy(
-        _ element: XMPPElement,
-        now: NIODeadline,
-        into out: inout ByteBuffer
-    ) -> Action {
+    mutating func receivedAboutLegacy(_ element: XMPPElement, now: NIODeadline, into out: inout ByteBuffer) -> Action {
         switch self.answer(in: element) {
         case .result(let answer):
             if let query = answer.child("query", Self.namespace), !query.elements.isEmpty {

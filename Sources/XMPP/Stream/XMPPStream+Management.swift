@@ -84,9 +84,7 @@ extension XMPPStream {
         self.facts.insert(.managed)
     }
 
-    static func short(_ text: String?, _ most: Int) -> String? {
-        text.flatMap { $0.utf8.count <= most ? $0 : nil }
-    }
+    static func short(_ text: String?, _ most: Int) -> String? { text.flatMap { $0.utf8.count <= most ? $0 : nil } }
 
     /// `<resumed/>`, by itself or within the success of SASL2.
     mutating func resumed(
@@ -207,9 +205,7 @@ extension XMPPStream {
     }
 
     /// A session is bound but not yet reported: the owner must know of a session before it is resumed.
-    var isUntold: Bool {
-        self.negotiation != nil && self.facts.contains(.bound) && !self.facts.contains(.resumed)
-    }
+    var isUntold: Bool { self.negotiation != nil && self.facts.contains(.bound) && !self.facts.contains(.resumed) }
 
     /// The server's preferred location for a resumption, `host` or `host:port` (§5).
     package var resumptionLocation: String? { self.management?.location }

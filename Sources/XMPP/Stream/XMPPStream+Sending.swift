@@ -92,10 +92,7 @@ extension XMPPStream {
     }
 
     /// Whether stanzas may go out: not more of them than the server may leave unacknowledged.
-    package var takesStanzas: Bool {
-        self.state == .connected && !self.isFull
-    }
-
+    package var takesStanzas: Bool { self.state == .connected && !self.isFull }
     var isFull: Bool { self.management?.counts.isFull ?? false }
 
     // MARK: - How a stream ends (RFC 6120 §4.4, §4.9)
@@ -112,11 +109,7 @@ extension XMPPStream {
         default: if !self.hasOpened { return false }
         }
         if self.state == .connected, self.isPresent {
-            let presence = XMPPElement(
-                "presence",
-                namespace: XMPPNamespace.client,
-                attributes: ["type": "unavailable"]
-            )
+            let presence = XMPPElement("presence", namespace: XMPPNamespace.client, attributes: ["type": "unavailable"])
             self.append(presence, into: &out)
         }
         if self.state == .connected { self.acknowledge(into: &out) }
@@ -159,11 +152,7 @@ extension XMPPStream {
     var hasOpened: Bool { self.options.peerRole != .recipient || self.state != .opening }
 
     /// Sends the stream error for the rule that the server broke (§4.9), and ends the stream.
-    mutating func violated(
-        _ words: String,
-        _ condition: StreamErrorCondition,
-        into out: inout ByteBuffer
-    ) -> Action {
+    mutating func violated(_ words: String, _ condition: StreamErrorCondition, into out: inout ByteBuffer) -> Action {
         self.append(StreamError(condition), into: &out)
         return self.end(.violation(condition, words), into: &out)
     }

@@ -156,17 +156,10 @@ extension XMPPStream {
     /// Begins a request of `to`, or of the own account and its server, and writes the value of its id.
     ///
     /// `token`: returned with the answer or with the timeout.
-    package mutating func request(
-        _ token: UInt64,
-        to: JID?,
-        deadline: NIODeadline,
-        id out: inout ByteBuffer
-    ) {
+    package mutating func request(_ token: UInt64, to: JID?, deadline: NIODeadline, id out: inout ByteBuffer) {
         let (random, count) = self.requests.next(self.options.random())
         StanzaID.write(random, count, into: &out)
-        self.requests.add(
-            XMPPRequests.Entry(random: random, count: count, token: token, to: to, deadline: deadline)
-        )
+        self.requests.add(XMPPRequests.Entry(random: random, count: count, token: token, to: to, deadline: deadline))
     }
 
     /// Gives up a request that could not be sent.
@@ -183,7 +176,6 @@ extension XMPPStream {
 
     /// Whether requests wait for answers while there is no connection.
     var hasWaiting: Bool { self.management?.waiting != nil }
-
     mutating func takeWaiting() -> XMPPRequestHandlers? { self.management?.waiting.take() }
 
     /// Removes the requests that timed out, or all, while there is no connection.

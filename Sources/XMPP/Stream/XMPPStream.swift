@@ -84,12 +84,7 @@ package struct XMPPStream: ~Copyable {
     ///
     /// `deadline`: when the stream has to be ready, all steps together.
     /// `isSecure`: whether TLS is active already.
-    package mutating func start(
-        deadline: NIODeadline,
-        isSecure: Bool,
-        now: NIODeadline,
-        into out: inout ByteBuffer
-    ) {
+    package mutating func start(deadline: NIODeadline, isSecure: Bool, now: NIODeadline, into out: inout ByteBuffer) {
         self.facts = isSecure ? .secure : []
         if !self.canResume { self.management = nil }
         if self.requests.isEmpty { self.requests = XMPPRequests() }
@@ -235,11 +230,7 @@ package struct XMPPStream: ~Copyable {
         return self.end(.closedByPeer, into: &out)
     }
 
-    private mutating func received(
-        _ error: StreamError?,
-        now: NIODeadline,
-        into out: inout ByteBuffer
-    ) -> Action {
+    private mutating func received(_ error: StreamError?, now: NIODeadline, into out: inout ByteBuffer) -> Action {
         guard let error else { return self.violated("a stream error without a condition", .badFormat, into: &out) }
         // A peer without a server has no other host: it could lead the client anywhere.
         if error.condition == .seeOtherHost, self.options.peerRole == nil {

@@ -13,7 +13,6 @@ package final class StopFlag: Sendable {
     package init() {}
 
     var isSet: Bool { self.flag.load(ordering: .acquiring) }
-
     func set() { self.flag.store(true, ordering: .releasing) }
 }
 
@@ -167,9 +166,7 @@ struct DecodeLaneResult {
     }
 
     /// CPU time of the thread as a share of the measured time.
-    var cpuShare: Double? {
-        self.metrics.first { $0.isOf(.decodeTime) }?.counter?.rate
-    }
+    var cpuShare: Double? { self.metrics.first { $0.isOf(.decodeTime) }?.counter?.rate }
 
     var metrics: [Metric] {
         let seconds = Double(self.measured) / 1e9

@@ -146,9 +146,7 @@ package struct DoctorRecord: Codable, Sendable {
     ///   - limit: the check that rules out one host fewer.
     package init(_ share: HostShare, of scenario: ScenarioOptions, smallest: Int?, limit: String?) {
         let options = scenario.groups.map(\.options)
-        func each(_ names: [String]) -> [String] {
-            names.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
-        }
+        func each(_ names: [String]) -> [String] { names.reduce(into: []) { if !$0.contains($1) { $0.append($1) } } }
         let rate = share.groups.flatMap(\.flows).reduce(0) { $0 + $1.peak } * Double(share.hosts)
         self.load = Load(
             clients: options.reduce(0) { $0 + $1.clients },
@@ -175,9 +173,7 @@ package struct DoctorRecord: Codable, Sendable {
         lines += self.lines(style) + [""]
         let memory = Words.binaryBytes(machines.processMemoryBytes + machines.kernelMemoryBytes)
         var costs = ["\(memory) of memory"]
-        if let seconds = machines.cpuSeconds {
-            costs.append("\(Words.decimal(seconds, digits: 1)) CPU-seconds")
-        }
+        if let seconds = machines.cpuSeconds { costs.append("\(Words.decimal(seconds, digits: 1)) CPU-seconds") }
         if let cores = machines.loadCores { costs.append("\(Words.decimal(cores)) cores under load") }
         costs.append("\(Words.count(machines.ports)) ports from each source address to each target")
         if let needed = machines.sourceAddressesNeeded {

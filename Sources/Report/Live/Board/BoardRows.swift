@@ -32,7 +32,6 @@ struct BoardRows: Sendable {
     private(set) var rows: [(line: BoardLine, rank: BoardRank)] = []
 
     var count: Int { self.rows.count }
-
     mutating func add(_ line: BoardLine, _ rank: BoardRank) { self.rows.append((line, rank)) }
 
     /// Adds lines, of which the first has a rank of its own.

@@ -69,9 +69,7 @@ extension LiveBoard {
         }
         var parts: [BoardLine] = []
         var first = BoardLine(process)
-        if let cpu = sum(.serverCPU) {
-            first.add("\(process.isEmpty ? "" : " ")\(self.share(cpu)) CPU")
-        }
+        if let cpu = sum(.serverCPU) { first.add("\(process.isEmpty ? "" : " ")\(self.share(cpu)) CPU") }
         parts.append(first)
         if let thread = gauges(.serverThreadCPU).max(by: { $0.gauge?.value ?? 0 < $1.gauge?.value ?? 0 }),
             let cpu = thread.gauge?.value

@@ -147,12 +147,7 @@ package struct LiveBoard {
     }
 
     /// `  sent/s    ▁▃▅███   up to 12,034/s`: figures of the last minute; nothing where none is known.
-    static func trend(
-        _ name: String,
-        _ values: [Double?],
-        width: Int,
-        _ words: (Double) -> String
-    ) -> BoardLine? {
+    static func trend(_ name: String, _ values: [Double?], width: Int, _ words: (Double) -> String) -> BoardLine? {
         // A single value has no course.
         guard values.count > 1, let top = values.compactMap(\.self).max() else { return nil }
         let limit = "up to \(words(top))"
@@ -203,7 +198,5 @@ package struct LiveBoard {
     }
 
     /// The metrics with this name in the latest interval.
-    func latest(_ metric: MetricDefinition) -> [Metric] {
-        self.run.latest?.metrics.filter { $0.isOf(metric) } ?? []
-    }
+    func latest(_ metric: MetricDefinition) -> [Metric] { self.run.latest?.metrics.filter { $0.isOf(metric) } ?? [] }
 }

@@ -24,9 +24,7 @@ struct ScenarioLines {
     }
 
     mutating func item(_ words: String, depth: Int) { self.lines.append(Self.indent(depth) + "- \(words)") }
-
     var text: String { self.lines.joined(separator: "\n") }
-
     private static func indent(_ depth: Int) -> String { String(repeating: "  ", count: depth) }
 
     static func words(_ value: Value) -> String {

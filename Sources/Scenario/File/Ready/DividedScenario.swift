@@ -25,7 +25,6 @@ struct DividedScenario {
     }
 
     private static func seconds(_ nanoseconds: Int64) -> Int { Int((Double(nanoseconds) / 1e9).rounded(.up)) }
-
     var baseName: String { URL(filePath: self.path).deletingPathExtension().lastPathComponent }
 
     /// A name that is one in the DNS too, where it may be followed by `-coordinator` (RFC 1123: 63 characters).

@@ -59,9 +59,7 @@ package final class DeliveryPlan: Sendable {
             own.clients = group.load.receivingClients(hasP2P: !roots.isEmpty)
             own.receiver = UInt32(truncatingIfNeeded: receiver)
             let end = receiver + UInt64(own.clients.count)
-            if !own.clients.isEmpty {
-                places.receivers.append(Self.receivers(receiver..<end, group.name))
-            }
+            if !own.clients.isEmpty { places.receivers.append(Self.receivers(receiver..<end, group.name)) }
             let isNamed = group.load.streams.count > 1
             for stream in group.load.streams where group.load.publishes {
                 own.publishers.append(UInt32(truncatingIfNeeded: publisher))
@@ -284,9 +282,7 @@ package final class DeliveryPlan: Sendable {
         let load = self.groups[group].load
         // Responders answer, and requesters take only answers.
         guard self.groups[group].domain == domain, load.topology != .request else { return }
-        if entry.isP2P {
-            return self.addP2P(entry, topic, to: &members)
-        }
+        if entry.isP2P { return self.addP2P(entry, topic, to: &members) }
         let clients = load.subscribingClients
         let isEvery = entry.client == FilterIndex.Entry.everyClient
         guard let first = isEvery ? clients.first : Int(entry.client) else { return }

@@ -94,9 +94,7 @@ extension MQTTShardWork {
                 event = .beganWithoutSession
             }
         }
-        if self.joint != nil {
-            return self.handlePresentInSegment(place, event, isFirst: isFirst, now: now)
-        }
+        if self.joint != nil { return self.handlePresentInSegment(place, event, isFirst: isFirst, now: now) }
         let client = self.number(place)
         if !isFirst, event != .resumed { self.leaveShares(place, visit: own.visits - 1) }
         guard let hub = self.hub else { return }

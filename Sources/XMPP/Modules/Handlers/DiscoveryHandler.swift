@@ -27,11 +27,7 @@ package final class DiscoveryHandler: XMPPHandler {
     ///   - identity: what the client is.
     ///   - features: namespaces of what it can do; those of this module are added.
     ///   - node: names the program, as a URI.
-    package init(
-        _ identity: XMPPDiscovery.Identity,
-        features: Set<String> = [],
-        node: String
-    ) {
+    package init(_ identity: XMPPDiscovery.Identity, features: Set<String> = [], node: String) {
         let own = [XMPPNamespace.discoInfo, XMPPNamespace.discoItems, XMPPNamespace.capabilities]
         self.info = XMPPDiscovery.Info(identities: [identity], features: features.union(own))
         self.node = node

@@ -181,7 +181,6 @@ package final class PresenceHandler: XMPPHandler {
     }
 
     package func resources(of bare: JID) -> [XMPPPresence.Resource] { self.sorted(self.contacts[bare] ?? [:]) }
-
     package var everybody: [JID: [XMPPPresence.Resource]] { self.contacts.mapValues { self.sorted($0) } }
 
     /// The resources by priority, and the ones heard last first.

@@ -135,12 +135,8 @@ package final class ReceiptsHandler: XMPPHandler {
         let receipt = XMPPElement(
             "message",
             namespace: XMPPNamespace.client,
-            attributes: [
-                "to": from, "type": stanza["type"], "id": context.makeID(),
-            ],
-            children: [
-                .element(XMPPElement("received", namespace: XMPPNamespace.receipts, attributes: ["id": id]))
-            ]
+            attributes: ["to": from, "type": stanza["type"], "id": context.makeID()],
+            children: [.element(XMPPElement("received", namespace: XMPPNamespace.receipts, attributes: ["id": id]))]
         )
         // Writing cannot fail: the id was read from XML.
         _ = try? context.send(receipt)

@@ -69,11 +69,7 @@ package final class RoomsHandler: XMPPHandler {
     var rooms: [JID: Room] = [:]
     var waiting = XMPPWaiting<Goal, XMPPRooms.Joined?>()
 
-    package init(
-        rejoins: Bool = true,
-        maximumOccupants: Int = 10_000,
-        _ told: @escaping (XMPPRooms.Event) -> Void
-    ) {
+    package init(rejoins: Bool = true, maximumOccupants: Int = 10_000, _ told: @escaping (XMPPRooms.Event) -> Void) {
         self.rejoins = rejoins
         self.maximumOccupants = maximumOccupants
         self.told = told
@@ -324,9 +320,7 @@ package final class RoomsHandler: XMPPHandler {
         // Servers that leave the id out mean what is under way.
         guard presence["id"] == nil || presence["id"] == entry.id else { return }
         let error = StanzaError(presence) ?? StanzaError(.undefinedCondition)
-        guard !entry.isJoined else {
-            return self.tell(self.waiting.take(.nick(room)), .failure(.refused(error)))
-        }
+        guard !entry.isJoined else { return self.tell(self.waiting.take(.nick(room)), .failure(.refused(error))) }
         if error.condition == .conflict, entry.wish.takesOtherNick, entry.attempts < Self.attempts {
             var next = entry
             next.nick = "\(entry.wish.nick)-\(entry.attempts)"

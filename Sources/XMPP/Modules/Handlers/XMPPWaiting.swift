@@ -18,7 +18,6 @@ struct XMPPWaiting<Key: Hashable, Value> {
     ///
     /// The value is kept, because the connection reads it with each stanza.
     var earliest: NIODeadline { self.minimum }
-
     func has(_ key: Key) -> Bool { self.calls[key] != nil }
 
     mutating func add(_ key: Key, until deadline: NIODeadline, _ answer: @escaping Answer) {
