@@ -87,6 +87,8 @@ import Testing
         #expect(trend.points.map(\.name) == ["0", "1", "2", "3"])
         #expect(trend.points.map(\.runs.count) == [3, 3, 3, 3])
         #expect(trend.runs == 12 && trend.leftOut == 4 && trend.isShort)
+        // A figure that could not be judged has not passed.
+        #expect(JUnitXML(trend).text.contains("failures=\"0\" errors=\"0\" skipped=\"\(trend.rows.count)\""))
         let rate = try #require(trend.rows.first { $0.field == .rate })
         let own = runs.prefix(2).compactMap { $0.record.metrics.compactMap(\.counter?.rate).first }
         #expect(abs((rate.values[0] ?? 0) - (own[0] + own[1]) / 2) < 1e-9)

@@ -27,7 +27,7 @@ build)
     ;;
 run)
     # Each run has the build in its title; those of main are kept.
-    set -- ${COMMIT:+--tag "build=$COMMIT"}
+    set -- ${COMMIT:+--tag "commit=$COMMIT"}
     [ "$BRANCH" != main ] || set -- "$@" --history history
     # 98: the runner was the limit, so the run says nothing about the server. One more try.
     load "$@" || { status=$?; [ "$status" = 98 ] || exit "$status"; load "$@"; }

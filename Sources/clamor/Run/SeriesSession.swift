@@ -80,7 +80,7 @@ struct SeriesSession {
                     // It says nothing of the server, and is made again; nor does its status count.
                     statuses.removeLast()
                     limited += 1
-                    guard self.putAside(whole, directory), !isOver else { break series }
+                    guard self.putAside(whole, directory, in: "limited"), !isOver else { break series }
                     rest.insert(side, at: 0)
                     continue
                 }
@@ -98,10 +98,18 @@ struct SeriesSession {
             // A run without the other one of its pair is not judged.
             let pairs = self.options.sides.map { found[$0.name]?.count ?? 0 }.min() ?? 0
             for side in self.options.sides where found[side.name]?.count ?? 0 > pairs {
-                _ = self.putAside("\(directory.partial)/\(side.name)/\(self.options.name(ofRun: pairs + 1))", directory)
+                let path = "\(directory.partial)/\(side.name)/\(self.options.name(ofRun: pairs + 1))"
+                _ = self.putAside(path, directory, in: "unpaired")
             }
             if pairs == 0 {
-                end = ("all \(Words.count(limited, "run")) were limited by the generator", .generatorLimited)
+                let words = "no pair is whole: the generator limited \(Words.count(limited, "run"))"
+                end = (words, .generatorLimited)
+                let junit = JUnitXML(
+                    suite: "clamor compare",
+                    cases: [.init(group: "clamor compare", name: "pairs", outcome: .error(words))]
+                )
+                let files = self.options.comparison.files
+                self.screen.attempt { try files.write(junit, markdown: "### ❌ clamor compare: \(words)\n") }
             }
         }
         guard self.screen.attempt({ try directory.finish() }) != nil else { return .cannotCreate }
@@ -116,9 +124,9 @@ struct SeriesSession {
         return self.end(directory.path, statuses)
     }
 
-    /// Moves a run that does not count beside the others.
-    private func putAside(_ path: String, _ directory: ResultDirectory) -> Bool {
-        let folder = "\(directory.partial)/limited"
+    /// Moves a run that does not count to a folder beside the others.
+    private func putAside(_ path: String, _ directory: ResultDirectory, in name: String) -> Bool {
+        let folder = "\(directory.partial)/\(name)"
         let number = (try? FileManager.default.contentsOfDirectory(atPath: folder).count) ?? 0
         let moved: Void? = self.screen.attempt {
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -202,6 +210,9 @@ private struct RunLine {
         }.first
         if let latency, let reading = latency.duration {
             words.append("\(latency.name) p50 \(Words.duration(reading.p50)), p99 \(Words.duration(reading.p99))")
+        }
+        if record.verdict?.state == .generatorLimited, let reason = record.verdict?.reasons.first?.line {
+            words.append(reason)
         }
         self.text = words.joined(separator: " · ") + "\n"
     }
