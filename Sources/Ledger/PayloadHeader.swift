@@ -7,6 +7,8 @@ package struct PayloadHeader: Hashable, Sendable {
     package static let size = 32
     /// "CLM" and the version of the layout.
     package static let magic: UInt32 = 0x434C_4D01
+    /// "CLR" and the version: the payload of a reply, with the fields of the message that it answers.
+    private static let replyMagic: UInt32 = 0x434C_5201
 
     /// ``patch(flags:sequence:due:at:)`` writes from here to the end.
     private static let flagsOffset = 12
@@ -81,9 +83,28 @@ package struct PayloadHeader: Hashable, Sendable {
     }
 
     /// Reads the header of a payload; `nil` if the payload is shorter, or has another magic or version.
-    package static func read(_ payload: UnsafeRawBufferPointer) -> PayloadHeader? {
-        guard payload.count >= Self.size,
-            UInt32(bigEndian: payload.loadUnaligned(as: UInt32.self)) == Self.magic
+    package static func read(_ payload: UnsafeRawBufferPointer) -> PayloadHeader? { self.read(payload, self.magic) }
+
+    /// Reads the payload of a reply; `nil` if it is none.
+    package static func readReply(_ payload: UnsafeRawBufferPointer) -> PayloadHeader? {
+        self.read(payload, self.replyMagic)
+    }
+
+    /// Writes the payload of a reply to this message: ``size`` bytes.
+    package func writeReply(to memory: UnsafeMutableRawPointer) {
+        Self.write(
+            to: memory,
+            run: self.run,
+            publisher: self.publisher,
+            flags: self.flags,
+            sequence: self.sequence,
+            due: self.due
+        )
+        memory.storeBytes(of: Self.replyMagic.bigEndian, as: UInt32.self)
+    }
+
+    private static func read(_ payload: UnsafeRawBufferPointer, _ magic: UInt32) -> PayloadHeader? {
+        guard payload.count >= Self.size, UInt32(bigEndian: payload.loadUnaligned(as: UInt32.self)) == magic
         else { return nil }
         return PayloadHeader(
             run: UInt32(bigEndian: payload.loadUnaligned(fromByteOffset: 4, as: UInt32.self)),

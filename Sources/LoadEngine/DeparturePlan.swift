@@ -13,9 +13,11 @@ package struct DeparturePlan: Hashable, Sendable {
         case offline
         /// The plan has fewer clients present from then on.
         case inactive
+        /// The client sleeps.
+        case cycle
 
         /// Whether the departed client stays away for a set time.
-        var isAbsence: Bool { self == .offline || self == .inactive }
+        var isAbsence: Bool { [.offline, .inactive, .cycle].contains(self) }
     }
 
     package struct Churn: Hashable, Sendable {
@@ -84,17 +86,29 @@ package struct DeparturePlan: Hashable, Sendable {
     package var storms: [Storm]
     /// The attendances are in the order of their times; before the first, all clients are present.
     package var attendances: [Attendance]
+    /// Of all operators, or of the listeners if there are no operators; not together with attendances.
+    package var cycle: Cycle?
     /// Selects the victims of storms, and the clients present in attendances.
     package var seed: UInt64
 
-    package init(churn: Churn? = nil, storms: [Storm] = [], attendances: [Attendance] = [], seed: UInt64 = 0) {
+    package init(
+        churn: Churn? = nil,
+        storms: [Storm] = [],
+        attendances: [Attendance] = [],
+        cycle: Cycle? = nil,
+        seed: UInt64 = 0
+    ) {
         self.churn = churn
         self.storms = storms.sorted { $0.at < $1.at }
         self.attendances = attendances.sorted { $0.at < $1.at }
+        self.cycle = cycle
         self.seed = seed
     }
 
-    package var isEmpty: Bool { self.churn == nil && self.storms.isEmpty && self.attendances.isEmpty }
+    package var isEmpty: Bool { self.churn == nil && self.storms.isEmpty && !self.hasPresence }
+
+    /// Whether clients take part at times only.
+    var hasPresence: Bool { !self.attendances.isEmpty || self.cycle != nil }
 
     /// The clients present in an attendance of that size.
     package func present(_ count: Int, operators: Int, listeners: Int) -> StormVictims {

@@ -6,13 +6,15 @@ struct Presence {
     var isAbsent = false
     /// Absent, and not connected.
     var isParked = false
+    /// Absent by its cycle, and still connected, since it awaits answers.
+    var isFallingAsleep = false
     var wasUp = false
 }
 
 // How many of the clients take part.
 extension Shard {
     /// The places of the clients that an attendance counts.
-    private var members: Range<Int> { self.plan.operators > 0 ? 0..<self.clients.operators : 0..<self.clients.count }
+    var members: Range<Int> { self.plan.operators > 0 ? 0..<self.clients.operators : 0..<self.clients.count }
 
     private func present(_ count: Int) -> StormVictims {
         self.plan.departures.present(count, operators: self.plan.operators, listeners: self.plan.listeners)
@@ -20,9 +22,15 @@ extension Shard {
 
     /// Excludes the clients that are absent at first, before the connects begin.
     func parkAbsentees() {
-        guard let first = self.plan.departures.attendances.first, first.at == .zero else { return }
-        let present = self.present(first.present)
-        self.departures?.nextAttendance = 1
+        let isPresent: (Int) -> Bool
+        if let cycle = self.plan.departures.cycle {
+            isPresent = { cycle.first(of: $0).turn == 0 }
+        } else {
+            guard let first = self.plan.departures.attendances.first, first.at == .zero else { return }
+            let present = self.present(first.present)
+            self.departures?.nextAttendance = 1
+            isPresent = { present.contains($0) }
+        }
         var order: [(place: Int32, number: Int)] = []
         if self.plan.operators > 0 {
             order = (self.clients.operators..<self.clients.count).map {
@@ -33,11 +41,11 @@ extension Shard {
         // Connect numbers without holes over all shards, so that the plan's rate is kept.
         var number = before
         for member in 0..<(self.plan.operators > 0 ? self.plan.operators : self.plan.listeners)
-        where present.contains(member) {
+        where isPresent(member) {
             if let place = self.clients.place(of: member) { order.append((Int32(place), number)) }
             number += 1
         }
-        for place in self.members where !present.contains(self.clients.number(at: place)) {
+        for place in self.members where !isPresent(self.clients.number(at: place)) {
             self.presence[place] = Presence(isAbsent: true, isParked: true)
             self.paces[place].isSettled = true
             self.counted.settled += 1
@@ -66,27 +74,32 @@ extension Shard {
         }
     }
 
-    var nextAttendance: NIODeadline? {
+    /// When the next client comes or goes by an attendance or by its cycle.
+    var nextPresence: NIODeadline? {
+        if let next = self.cycles?.next { return self.origin + next }
         let attendances = self.plan.departures.attendances
         guard let index = self.departures?.nextAttendance, index < attendances.count else { return nil }
         return self.origin + attendances[index].at
     }
 
-    private func leaves(_ place: Int) {
+    func leaves(_ place: Int) {
         guard !self.paces[place].isFinishing else { return }
+        let cycle = self.plan.departures.cycle
         // Operations that it has not sent are given up.
-        self.giveUp(place)
+        if cycle == nil { self.giveUp(place) }
+        let cause: DeparturePlan.Cause = cycle == nil ? .inactive : .cycle
         if self.paces[place].isUp {
-            self.depart(place, .inactive, cuts: false)
+            self.depart(place, cause, cuts: cycle?.cuts ?? false)
         } else if self.paces[place].isGone {
-            self.work?.departureMissed(place, .inactive)
+            self.work?.departureMissed(place, cause)
         }
     }
 
-    private func returns(_ place: Int, at time: NIODeadline) {
+    func returns(_ place: Int, at time: NIODeadline) {
         // Else it is still up, or about to be closed and then has its way back.
         guard self.presence[place].isParked else { return }
         self.presence[place].isParked = false
+        self.departures?.compact()
         self.departures?.waiting.append((Int32(truncatingIfNeeded: place), time))
     }
 
@@ -94,6 +107,7 @@ extension Shard {
     func parks(_ place: Int) -> Bool {
         guard !self.presence.isEmpty, self.presence[place].isAbsent else { return false }
         self.presence[place].isParked = true
+        self.presence[place].isFallingAsleep = false
         self.departures?.absences[Int32(place)] = nil
         return true
     }
@@ -109,8 +123,12 @@ extension Shard {
     /// At the end of the load all clients return, for their open operations and waiting deliveries.
     func endAttendances() {
         for place in self.presence.indices {
+            let wasAbsent = self.presence[place].isAbsent
             self.presence[place].isAbsent = false
-            guard self.presence[place].isParked, self.presence[place].wasUp || self.plan.operatorsListen else {
+            self.presence[place].isFallingAsleep = false
+            if wasAbsent, !self.presence[place].isParked { self.sendWhatWaited(place, since: self.context.now) }
+            let owes = self.plan.pace != .closed && self.clients.isOperator(place) && self.owed(place) > 0
+            guard self.presence[place].isParked, self.presence[place].wasUp || self.plan.operatorsListen || owes else {
                 continue
             }
             self.presence[place].isParked = false

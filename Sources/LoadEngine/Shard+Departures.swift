@@ -29,6 +29,12 @@ struct ShardDepartures: Sendable {
         self.plan = plan.departures
         self.churn = churn
     }
+
+    mutating func compact() {
+        guard self.head > 4_096, self.head > self.waiting.count / 2 else { return }
+        self.waiting.removeFirst(self.head)
+        self.head = 0
+    }
 }
 
 // Clients that leave by plan, and their way back.
@@ -133,11 +139,8 @@ extension Shard {
 
     /// A departing client's connection is closed: the client may return.
     package func left(_ place: Int) {
-        guard let departures = self.departures, !self.paces[place].isFinishing, !self.parks(place) else { return }
-        if departures.head > 4_096, departures.head > departures.waiting.count / 2 {
-            self.departures?.waiting.removeFirst(departures.head)
-            self.departures?.head = 0
-        }
+        guard self.departures != nil, !self.paces[place].isFinishing, !self.parks(place) else { return }
+        self.departures?.compact()
         let now = self.context.refresh()
         let absence = self.departures?.absences.removeValue(forKey: Int32(place)) ?? now
         self.departures?.waiting.append((Int32(truncatingIfNeeded: place), max(now, absence)))
@@ -166,7 +169,7 @@ extension Shard {
         let now = self.context.eventLoop.now
         return departures.absences.values.contains { $0 > now }
             || departures.waiting[departures.head...].contains { $0.since > now }
-            || self.nextAttendance != nil && self.presence.contains(where: \.isAbsent)
+            || self.nextPresence != nil && self.presence.contains(where: \.isAbsent)
     }
 
     var waitsToReturn: Int { self.departures.map { $0.waiting.count - $0.head } ?? 0 }

@@ -94,6 +94,8 @@ extension Shard {
         facts.isLoading = self.phase == .loading
         facts.live = self.live
         facts.awaitsAbsentees = self.live == 0 && self.awaitsAbsentees
+        // Where clients sleep, one that is lost while all others do is no end.
+        if self.cycles != nil, facts.awaitsAbsentees { facts.lastIsAbsent = true }
         facts.offered = self.offered
         facts.late = self.late
         facts.workWaited = waiting

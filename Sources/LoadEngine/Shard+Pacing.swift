@@ -28,7 +28,7 @@ extension Shard {
             if self.hasBegun, now < self.loadEnd ?? .distantFuture { want(self.departWhatIsDue(now)) }
             if self.hasBegun, now < self.loadEnd ?? .distantFuture { want(self.giveTurns(now)) }
             self.becomeDue(before: min(now + .nanoseconds(1), self.loadEnd ?? .distantFuture))
-            want(self.nextAttendance)
+            want(self.nextPresence)
             if let end = self.loadEnd, now >= end {
                 self.endLoad(at: end)
             } else {
@@ -52,7 +52,10 @@ extension Shard {
 
     /// Counts every operation due before `end` as offered, for the clients present at its time.
     func becomeDue(before end: NIODeadline) {
-        if !self.presence.isEmpty { self.applyAttendances(before: end) }
+        if !self.presence.isEmpty {
+            self.applyCycles(before: end)
+            self.applyAttendances(before: end)
+        }
         self.offerWhatIsDue(before: end)
     }
 
@@ -63,12 +66,14 @@ extension Shard {
     /// After a few rounds the order no longer matters.
     var mostInOrder: Int { max(4_096, 4 * self.clients.operators) }
 
-    func offerWhatIsDue(before end: NIODeadline) {
-        guard self.schedule != nil else { return self.offerStreams(before: end) }
+    ///
+    /// `now`: the time from which they are late, if it is not the end.
+    func offerWhatIsDue(before end: NIODeadline, now: NIODeadline? = nil) {
+        guard self.schedule != nil else { return self.offerStreams(before: end, now: now ?? end) }
         var left = self.mostInOrder
         while left > 0, let next = self.schedule?.next, self.origin + next.due < end {
             self.schedule?.advance()
-            self.worstLag = max(self.worstLag, end - (self.origin + next.due))
+            self.worstLag = max(self.worstLag, (now ?? end) - (self.origin + next.due))
             self.becomeDue(next.position, stream: 0, count: 1)
             left -= 1
         }
@@ -90,15 +95,14 @@ extension Shard {
 
     func becomeDue(_ place: Int, stream: Int, count: UInt64) {
         self.paces[place].due += count
-        if !self.presence.isEmpty, self.presence[place].isAbsent {
-            // Operations of absent clients keep their numbers.
-            self.paces[place].sent += count
-            self.streams?.skip(place, stream, count: count)
-            return
-        }
+        var count = count
+        // Operations of absent clients keep their numbers.
+        let isAway = !self.presence.isEmpty && self.presence[place].isAbsent
+        if isAway { count = self.dueWhileAway(place, stream: stream, count: count) }
+        guard count > 0 else { return }
         self.offeredCount += count
         self.work?.offered(place, stream: stream, count: count)
-        if self.paces[place].isUp { self.markReady(place) }
+        if self.paces[place].isUp, !isAway { self.markReady(place) }
     }
 
     // MARK: - Bringing the clients up at the plan's pace

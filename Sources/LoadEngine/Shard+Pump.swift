@@ -90,6 +90,7 @@ extension Shard {
     func sendWhatIsDue(_ place: Int) {
         guard let work = self.work else { return }
         self.paces[place].isReady = false
+        guard self.presence.isEmpty || !self.presence[place].isAbsent else { return }
         let owed = self.owed(place)
         let room = work.room(place)
         guard owed > 0, room > 0 else { return }

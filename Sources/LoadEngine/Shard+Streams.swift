@@ -70,12 +70,12 @@ struct ShardStreams: Sendable {
 // Open loop with several streams for each client.
 extension Shard {
     /// Counts every operation of all streams due before `end` as offered.
-    func offerStreams(before end: NIODeadline) {
+    func offerStreams(before end: NIODeadline, now: NIODeadline) {
         guard self.streams != nil else { return }
         var left = self.mostInOrder
         while left > 0, let next = self.streams?.schedule.next, self.origin + next.due < end {
             self.streams?.schedule.advance()
-            self.worstLag = max(self.worstLag, end - (self.origin + next.due))
+            self.worstLag = max(self.worstLag, now - (self.origin + next.due))
             self.becomeDue(next.position, stream: next.stream, count: 1)
             left -= 1
         }

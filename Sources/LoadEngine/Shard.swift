@@ -90,6 +90,7 @@ package final class Shard<Work: ShardWork> {
     var pendingConnects = 0
     var listenersMayFinish = false
     var departures: ShardDepartures?
+    var cycles: ShardCycles?
     var turns: ClientTurns?
     var isWaiting = false
     var isMeasuring = false
@@ -113,7 +114,7 @@ package final class Shard<Work: ShardWork> {
         self.report = report
         self.paces = .allocate(capacity: self.clients.count)
         self.paces.initialize(repeating: ClientPace())
-        self.presence = .allocate(capacity: plan.departures.attendances.isEmpty ? 0 : self.clients.count)
+        self.presence = .allocate(capacity: plan.departures.hasPresence ? self.clients.count : 0)
         self.presence.initialize(repeating: Presence())
         self.openOperators = self.clients.operators
         self.openClients = self.clients.count
@@ -128,6 +129,10 @@ package final class Shard<Work: ShardWork> {
         self.turns = plan.turns.map { ClientTurns(perSecond: $0, plan, clients) }
         if plan.pace == .closed, plan.think > .zero { self.thinkers = Thinkers(clients: self.clients.operators) }
         self.operatorsMayFinish = !plan.operatorsListen
+        self.cycles = plan.departures.cycle.map { cycle in
+            let members = self.members.map { (place: $0, number: self.clients.number(at: $0)) }
+            return ShardCycles(cycle, seed: plan.departures.seed, members: members)
+        }
         self.parkAbsentees()
         context.timers.setPacing { [unowned self] now in self.pace(now) }
     }
@@ -278,6 +283,7 @@ package final class Shard<Work: ShardWork> {
         guard self.paces[place].isUp else { return }
         (self.counted.lastGone, self.counted.lastIsAbsent) = (self.context.now, isAbsence)
         self.paces[place].isUp = false
+        if !self.presence.isEmpty { self.presence[place].isFallingAsleep = false }
         self.paces[place].isGone = !returns
         self.live -= 1
         if !returns, self.live == 0, self.phase != .finished { self.report(.deserted(shard: self.clients.loop)) }
@@ -301,7 +307,12 @@ package final class Shard<Work: ShardWork> {
         // Sending begins with the load, at the earliest.
         self.paces[place].ableSince = self.phase == .loading ? max(now, self.origin) : now
         switch self.phase {
-        case .loading: return !self.thinks(place, from: now)
+        case .loading:
+            guard self.presence.isEmpty || !self.presence[place].isAbsent else {
+                self.sleepIfQuiet(place)
+                return false
+            }
+            return !self.thinks(place, from: now)
         case .draining: return !self.checkDrained(place) && self.owed(place) > 0
         case .idle, .connecting, .finished: return false
         }

@@ -50,6 +50,9 @@ package protocol ShardWork: AnyObject, SendableMetatype {
     ///   - count: how many.
     func offered(_ place: Int, stream: Int, count: UInt64)
 
+    /// Operations of the client and stream became due while it was away by its cycle, and are skipped or replaced.
+    func skipped(_ place: Int, stream: Int, count: UInt64)
+
     /// Operations of the client and stream will never be sent; `late` of them were due, and their client could have
     /// sent them for over a second.
     func notSent(_ place: Int, stream: Int, _ batch: OperationBatch, late: UInt64)
@@ -87,6 +90,7 @@ package protocol ShardWork: AnyObject, SendableMetatype {
 extension ShardWork {
     package func turn(_ place: Int, due: NIODeadline) {}
     package func turnsMissed(_ count: UInt64, due: NIODeadline) {}
+    package func skipped(_ place: Int, stream: Int, count: UInt64) {}
 }
 
 /// Deliveries that operators of a shard have caused, and that listeners of a shard have seen.

@@ -26,6 +26,11 @@
         mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
         return mixed ^ (mixed >> 31)
     }
+
+    /// A value that is longer or shorter by up to a share of it, drawn by the seed.
+    package static func jitter(_ value: Double, share: Double, seed: UInt64) -> Double {
+        value * (1 + share * (Double(self.mix(seed) >> 11) * 0x1p-53 * 2 - 1))
+    }
 }
 
 extension StringProtocol {

@@ -7,7 +7,7 @@ extension RunRecord {
     package var load: String? {
         let (first, groups) = (self.plans.first ?? [:], self.groups ?? [])
         let length = (self.plannedSeconds ?? first["duration_seconds"]?.double).map { "\(Words.decimal($0)) s" }
-        let parts = self.loadServer + (groups.count > 1 ? Self.loadParts(of: groups) : first.loadParts)
+        let parts = self.loadServer + (groups.count > 1 ? self.loadParts(of: groups) : first.loadParts)
         let known = (parts + [length]).compactMap(\.self)
         return known.isEmpty ? nil : known.joined(separator: " · ")
     }
@@ -18,9 +18,15 @@ extension RunRecord {
         return self.targets.isEmpty || words.count == 1 ? words : Array(words.dropFirst())
     }
 
-    private static func loadParts(of groups: [GroupRecord]) -> [String] {
+    private func loadParts(of groups: [GroupRecord]) -> [String] {
         let most = 3
-        let named = groups.prefix(most).map { "\($0.name): \(Words.count($0.clients, "client"))" }
+        var plans: [String: JSONValue] = [:]
+        if case .object(let all)? = self.plan["groups"] { plans = all }
+        let named = groups.prefix(most).map { group in
+            var words = "\(group.name): \(Words.count(group.clients, "client"))"
+            if case .object(let plan)? = plans[group.name], let sleep = plan.sleepWords { words += ", \(sleep)" }
+            return words
+        }
         return named + (groups.count > most ? ["and \(groups.count - most) more"] : [])
     }
 
@@ -33,6 +39,17 @@ extension RunRecord {
 }
 
 extension [String: JSONValue] {
+    /// `online 2 s of 10 s, due meanwhile: latest`; `nil` of clients that do not sleep.
+    fileprivate var sleepWords: String? {
+        guard let online = self["cycle_online_seconds"]?.double, let offline = self["cycle_offline_seconds"]?.double
+        else { return nil }
+        var due = "queue"
+        if case .string(let text)? = self["cycle_due"] { due = text }
+        let times = "online \(Words.decimal(online)) s of \(Words.decimal(online + offline)) s"
+        let isOpen = self["streams"] != nil || self["pacing"] ?? "closed" != "closed"
+        return isOpen ? "\(times), due meanwhile: \(due)" : times
+    }
+
     /// The plan of one group, or of a command without groups, in words.
     fileprivate var loadParts: [String?] {
         func text(_ key: String) -> String? { if case .string(let text)? = self[key] { text } else { nil } }
@@ -64,7 +81,7 @@ extension [String: JSONValue] {
             clients.map { $0 == "1" ? "1 client" : "\($0) clients" }, figure("rooms").map { "\($0) rooms" },
             rate ?? (self["pacing"] == "closed" ? "closed loop" : pace), streams,
             (figure("qos") ?? text("subscribe_qos")).map { "QoS \($0)" }, sizes ?? size,
-            figure("limit").map { "at most \($0) operations" },
+            figure("limit").map { "at most \($0) operations" }, self.sleepWords,
         ]
     }
 }

@@ -8,7 +8,7 @@ extension Summary {
         let counts = SummaryCounts(self.record.metrics)
         let head =
             self.clientsLine(counts) + self.publishLine(counts) + self.deliveryLine(counts) + self.losses
-            + self.retainedLine
+            + self.retainedLine + self.replyLine
         let tail = self.timeLine + self.errorLine + self.generatorLine + self.line("Server", self.serverParts)
         return [self.loadLine + head + self.remark(counts), self.groupRows, self.latencyRows, stages, tail]
     }
@@ -95,6 +95,7 @@ extension Summary {
                 self.words(counts.acked.value, "acknowledged", counts.acked.rate),
                 counts.notSent.value.flatMap { $0 > 0 ? "\(Words.number($0)) not sent" : nil },
                 counts.outstanding.value.flatMap { $0 > 0 ? "\(Words.number($0)) outstanding" : nil },
+                counts.skipped.value.flatMap { $0 > 0 ? "\(Words.number($0)) skipped or replaced in sleep" : nil },
             ]
         )
     }
@@ -133,6 +134,20 @@ extension Summary {
         func total(_ kind: MetricDefinition) -> Double { self.record.metrics.counters([kind]).sum { $0.value } ?? 0 }
         let (all, lost, owed) = (total(.retainedExpected), total(.retainedLost), total(.retainedOutstanding))
         return (all, all - lost - owed, lost, owed)
+    }
+
+    private var replyLine: [String] {
+        let durations = self.record.whole(.reply).compactMap(\.duration).filter { $0.count > 0 }
+        guard let slowest = durations.max(by: { $0.p99 < $1.p99 }) else { return [] }
+        let (all, came) = durations.reduce(into: (0, 0)) { $0 = ($0.0 + $1.count, $0.1 + $1.answered) }
+        let mark = slowest.bounds.contains("p99") ? "≥ " : ""
+        return self.line(
+            "Replies",
+            [
+                "\(Words.count(came)) of \(Words.count(all)) came back",
+                "p50 \(Words.duration(slowest.p50)), p99 \(mark)\(Words.duration(slowest.p99))",
+            ]
+        )
     }
 
     private var retainedLine: [String] {

@@ -17,6 +17,7 @@ struct SummaryCounts {
     private(set) var sent = Sum()
     private(set) var acked = Sum()
     private(set) var notSent = Sum()
+    private(set) var skipped = Sum()
     /// Neither answered nor failed when the drain ended; those that were not sent are among them.
     private(set) var outstanding = Sum()
     /// Connections that the plan did not close.
@@ -63,13 +64,14 @@ struct SummaryCounts {
         switch kind {
         case .disconnects: if !labels.isOfPlannedDeparture { self.lostConnections.add(reading) }
         case .reconnects: self.reconnects.add(reading)
+        case .publishSkipped, .publishReplaced, .stanzaSkipped, .stanzaReplaced: self.skipped.add(reading)
         case .received:
             guard let stanza = labels["stanza"] else { return self.arrived.add(reading) }
             // Servers send presence of others, and answers, of their own accord.
             guard stanza != "iq", labels["from"] != "other" else { return }
             stanzas.append(([labels[Labels.group], stanza], reading))
         // A request that arrived and was answered is no delivery.
-        case .requestsAnswered: self.arrived.add(reading, times: -1)
+        case .requestsAnswered, .repliesReceived: self.arrived.add(reading, times: -1)
         default: break
         }
     }

@@ -144,8 +144,7 @@ extension Integration {
                           bad:
                             target: mqtt://127.0.0.1:\(peer.port)
                             clients: 3
-                            reconnect: 2
-                            reconnect_period: 100ms
+                            reconnect: { times: 2, from: 100ms }
                             connect: { timeout: 400ms }
                             publish: { topic: "bad/%i", qos: 1, rate: 60/s }
                             subscribe: [{ filter: "bad/%i", qos: 2 }]

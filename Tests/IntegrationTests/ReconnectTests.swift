@@ -61,6 +61,8 @@ extension Integration {
                 }
                 #expect(run.status == 0)
                 #expect(run.record.count("reconnects") == 3)
+                let downtime = run.record.duration("downtime_duration")
+                #expect(downtime?.count == 3 && downtime?.unanswered == nil)
                 #expect(run.record.books.count == 3)
                 #expect(run.record.books.allSatisfy { $0.balances })
                 #expect(run.record.isSound, "\(run.record.reasonCodes)")

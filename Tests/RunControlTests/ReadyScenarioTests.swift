@@ -21,6 +21,7 @@ struct ReadyScenarioTests {
         arguments: [
             ("fleet", "DEVICES=10 RATE=100/s SETTLE=1s PEAK=1s STORM=1s P99=30s", 3),
             ("door-access-mqtt", "DOORS=5 PHONES=5 SETTLE=1s PEAK=1s P99=30s", 2),
+            ("sleepy-fleet", "DEVICES=10 ONLINE=1s OFFLINE=2s EVERY=1s HOLD=6s P99=30s", 1),
             ("fan-out", "LISTENERS=8 STEP=1s P99=30s", 3),
             ("login-storm", "CLIENTS=12 CALM=1s STORM=1s AFTER=1s P99=30s", 3),
             ("session-drain", "PAIRS=6 STEADY=1s AWAY=1s AFTER=1s P99=30s", 3),
@@ -50,6 +51,7 @@ struct ReadyScenarioTests {
         arguments: [
             ("fleet", "DEVICES=10 RATE=100/s SETTLE=1s PEAK=3s STORM=1s"),
             ("door-access-mqtt", "DOORS=5 PHONES=5 SETTLE=1s PEAK=3s"),
+            ("sleepy-fleet", "DEVICES=10 ONLINE=1s OFFLINE=2s EVERY=1s HOLD=6s"),
             ("fan-out", "LISTENERS=8 STEP=1500ms RATE=20/s RATE2=20/s RATE4=20/s"),
             ("login-storm", "CLIENTS=12 CALM=1s STORM=1s AFTER=2s"),
             ("session-drain", "PAIRS=6 STEADY=1s AWAY=1s AFTER=2s"),

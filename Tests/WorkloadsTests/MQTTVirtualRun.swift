@@ -27,6 +27,9 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
         var keepAlive: UInt16 = 300
         var reconnects = 0
         var reconnectPeriod = TimeAmount.milliseconds(20)
+        /// Of several waits.
+        var longestPeriod: TimeAmount?
+        var jitter = 0.0
         var latency = TimeAmount.zero
         var ackTimeout = TimeAmount.seconds(30)
         /// Overrides the rate.
@@ -79,12 +82,18 @@ final class MQTTVirtualRun: VirtualRun<MQTTWorkload, VirtualBroker> {
         load.hasLedger = setup.hasLedger
         load.isOpenLoop = pace != .closed
         load.reconnects = setup.reconnects
-        load.reconnectPeriod = setup.reconnectPeriod
+        load.backoff.from = setup.reconnectPeriod.nanoseconds
+        load.backoff.to = setup.longestPeriod?.nanoseconds
+        load.backoff.jitter = setup.jitter
         load.seed = setup.seed
         load.stream.topicAlias = setup.topicAlias
         if setup.topology == .request { load.stream.responseTopic = Template(parsing: "answers/%c") }
         load.stages = setup.stages.map { MetricStage($0.name, measured: $0.isMeasured) }
         if !setup.departures.storms.isEmpty { load.departures.insert(.storm) }
+        if let cycle = setup.departures.cycle {
+            load.departures.insert(.cycle)
+            load.dueWhileAway = cycle.due
+        }
         if setup.turns != nil { load.subscriptionChurn = Template(parsing: "changing/%c") }
         self.load = load
         let loop = Self.makeLoop()

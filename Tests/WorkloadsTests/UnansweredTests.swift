@@ -443,6 +443,8 @@ struct UnansweredTests {
         let back = run.values("reconnect_duration", ["phase": "total"]).unanswered
         #expect(back.outstanding == 1 && back.failed == 0)
         #expect(back.ages.max ?? 0 > 3_000_000_000)
+        let downtime = run.values("downtime_duration").unanswered
+        #expect(downtime.outstanding == 1 && downtime.ages.max ?? 0 > back.ages.max ?? 0)
         #expect(run.values("connect_duration", ["phase": "total"]).count == 1)
     }
 

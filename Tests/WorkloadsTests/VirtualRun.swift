@@ -181,6 +181,11 @@ class VirtualRun<Load: Workload, Server: VirtualServer> {
         return DurationValues()
     }
 
+    /// The count of each error, by its kind.
+    var errorCounts: [String: Int] {
+        self.errors.reduce(into: [:]) { $0[$1.kind, default: 0] += Int($1.count) }
+    }
+
     func count(_ name: String, _ labels: Labels = [:]) -> Int {
         Int(self.all.first { $0.name == name && $0.labels == labels }?.counter?.value ?? 0)
     }

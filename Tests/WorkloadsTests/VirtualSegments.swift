@@ -84,7 +84,7 @@ final class VirtualSegments {
         )
         load.isOpenLoop = true
         load.reconnects = 1_000
-        load.reconnectPeriod = .milliseconds(20)
+        load.backoff.from = 20_000_000
         load.stages = setup.stages.map { MetricStage($0.name, measured: $0.isMeasured) }
         if setup.departures.churn != nil { load.departures.insert(.churn) }
         if setup.departures.storms.contains(where: { $0.until == nil }) { load.departures.insert(.storm) }

@@ -20,6 +20,49 @@ struct XMPPClientRetryTests {
         run.expect("connect_duration", ["phase": "total"], 0, times: .zero)
     }
 
+    @Test("each wait is twice the one before, up to the longest, and the first one again behind a login")
+    func growingWaits() {
+        let run = XMPPVirtualRun(
+            .init(
+                work: .login,
+                clients: 1,
+                duration: .seconds(20),
+                reconnects: 100,
+                longestPeriod: .seconds(2)
+            )
+        )
+        // Up from 0 to 1 s and from 8 s to 9 s; each refusal and each cut takes a way of the wire.
+        run.network.answers = { [unowned run] _, earlier in
+            earlier == 0 || run.now > run.origin + .seconds(7) ? .opens(after: .zero) : .refuses
+        }
+        for second in [1, 9] { run.at(.seconds(Int64(second))) { [unowned run] in run.network.cut(0) } }
+        run.perform()
+        let waits: [Int64] = [300, 600, 1_200, 2_000, 2_000]
+        var due: [TimeAmount] = [.milliseconds(1_000 + waits[0])]
+        for wait in waits.dropFirst() { due.append(due[due.count - 1] + .milliseconds(1 + wait)) }
+        let returns = run.returns(0)
+        #expect(Array(returns.prefix(waits.count)) == due)
+        #expect(returns.last == .milliseconds(9_300))
+        let downtime = run.values("downtime_duration")
+        #expect(downtime.answered.count == 2 && downtime.unanswered.isEmpty)
+        #expect(downtime.answered.min ?? 0 < 310_000_000)
+    }
+
+    @Test(
+        "with fail-over each attempt goes to the next target, and a client stays where it is up",
+        arguments: [true, false]
+    )
+    func failover(isOn: Bool) {
+        let run = XMPPVirtualRun(
+            .init(work: .login, clients: 1, duration: .seconds(20), reconnects: 100, failsOver: isOn)
+        )
+        // Two refusals behind the first loss, none behind the second.
+        run.network.answers = { _, earlier in [1, 2].contains(earlier) ? .refuses : .opens(after: .zero) }
+        for second in [1, 9] { run.at(.seconds(Int64(second))) { [unowned run] in run.network.cut(0) } }
+        run.perform()
+        #expect(run.network.turns == (isOn ? [0, 1, 2, 3, 4] : [0, 0, 0, 0, 0]))
+    }
+
     @Test("a connect that comes up at the third attempt is measured from its own beginning")
     func thirdAttempt() {
         let run = XMPPVirtualRun(.init(work: .login, clients: 1, connectRetries: 2))
@@ -86,6 +129,8 @@ struct XMPPClientRetryTests {
         #expect(run.count("reconnects") == (returns ? 1 : 0), "\(name)")
         run.expect("reconnect_duration", ["phase": "total"], returns ? 1 : 0, times: .milliseconds(9))
         run.expect("connect_duration", ["phase": "total"], 2, times: .milliseconds(9))
+        if returns { run.expect("downtime_duration", 1, times: .milliseconds(309)) }
+        #expect(run.values("downtime_duration").unanswered.failed == (returns ? 0 : 1), "\(name)")
         #expect(run.books.failed == 1, "\(name)")
         #expect(run.books.imbalances == [], "\(name)")
     }

@@ -28,6 +28,10 @@ final class XMPPVirtualRun: VirtualRun<XMPPWorkload, VirtualXMPPServer> {
         var connectRetries = 0
         var reconnects = 0
         var reconnectPeriod = TimeAmount.milliseconds(300)
+        /// Of several waits.
+        var longestPeriod: TimeAmount?
+        var jitter = 0.0
+        var failsOver = false
         var ackTimeout = TimeAmount.seconds(30)
         var departures = DeparturePlan()
         var segment = PlanSegment.whole
@@ -72,7 +76,10 @@ final class XMPPVirtualRun: VirtualRun<XMPPWorkload, VirtualXMPPServer> {
         load.connectTimeout = setup.connectTimeout
         load.connectRetries = setup.connectRetries
         load.reconnects = setup.reconnects
-        load.reconnectPeriod = setup.reconnectPeriod
+        load.backoff.from = setup.reconnectPeriod.nanoseconds
+        load.backoff.to = setup.longestPeriod?.nanoseconds
+        load.backoff.jitter = setup.jitter
+        load.failsOver = setup.failsOver
         if setup.departures.churn != nil { load.departures.insert(.churn) }
         if !setup.departures.storms.isEmpty { load.departures.insert(.storm) }
         self.load = load
@@ -135,11 +142,6 @@ final class XMPPVirtualRun: VirtualRun<XMPPWorkload, VirtualXMPPServer> {
 
     /// Of the one kind of stanza that the load sends.
     var books: Books { self.account.books.first ?? Books(stanza: "none") }
-
-    /// The count of each error, by its kind.
-    var errorCounts: [String: Int] {
-        self.errors.reduce(into: [:]) { $0[$1.kind, default: 0] += Int($1.count) }
-    }
 
     /// When each connect was begun, since the first.
     func connects(_ client: Int) -> [TimeAmount] {

@@ -361,6 +361,49 @@ struct ScenarioRefusalTests {
             "2:59: a.publish.content_type: MQTT 3 has no such property; leave it out, or use connect.protocol: 5"
         ),
         Wrong(
+            "replies, waits and cycles that cannot be",
+            """
+            groups:
+              a: { reply: { to: "door/%i/open" } }
+              b: { reply: { publish: "door/#" } }
+              c: { reply: { publish: "door/%s" } }
+              d: { reply: { publish: a, after: soon } }
+              e: { reply: { publish: a, after: 1s±2s } }
+              f: { reply: { publish: a, probability: 2 } }
+              g: { reconnect: { times: 3, from: 2s, to: 1s } }
+              h: { reconnect: { times: 3, factor: 0.5 } }
+              i: { reconnect: [3] }
+              j: { cycle: { online: 2s } }
+              k: { cycle: { online: 0s, offline: 1s } }
+              l: { cycle: { online: 1s, offline: 1s, due: later }, publish: { rate: 1/s } }
+              m: { target: "mqtt://a", reconnect: 3, failover: true }
+              n: { target: "mqtt://a,b", failover: true }
+              o: { cycle: { online: 1ms, offline: 1s } }
+              p: { reconnect: { times: 3, from: 0s, to: 1s } }
+            """,
+            "2:21: a.reply.to: is about answers; add reply.publish",
+            "3:26: b.reply.publish: 'door/#': a topic to publish to has no + and no #",
+            "4:26: c.reply.publish: 'door/%s' would be another for each message; use placeholders of the client",
+            "5:36: d.reply.after: 'soon' is not a duration; write it like 10s, 250ms or 2m",
+            "6:36: e.reply.after: '2s' is not a share; write it like 0.1%, from 0% to 100%",
+            "7:42: f.reply.probability: '2' is not a share; write it like 0.1%, from 0% to 100%",
+            "8:45: g.reconnect.to: 1s is shorter than the first wait, 2s; raise it, or lower reconnect.from",
+            "9:39: h.reconnect.factor: '0.5' is no factor from 1 to 100; write it like 2 or 1.5",
+            "10:19: i.reconnect is a list; write its keys below it",
+            "11:25: j.cycle.online: goes with cycle.offline; add that, or leave it out",
+            "12:25: k.cycle.online: '0s' is no time; write it like 30s",
+            "13:47: l.cycle.due: 'later' is not one of queue, skip, latest",
+            "14:52: m.failover: is between several targets, and there is one; name another one too",
+            "15:40: n.failover: needs clients that try again; add reconnect.times: N",
+            "16:25: o.cycle.online: 1ms is too short; give 10ms or more",
+            "17:45: p.reconnect.to: a first wait of 0 grows to nothing; raise reconnect.from"
+        ),
+        Wrong(
+            "a cycle beside stages that say how many clients there are",
+            "groups:\n  a: { cycle: { online: 1s, offline: 1s } }\nstages: [{ name: s, for: 1s, clients: 50% }]\n",
+            "2:25: a.cycle: a stage says how many clients there are, and the two would interfere; leave one out"
+        ),
+        Wrong(
             "a certificate without TLS",
             "groups:\n  a: { pin: sha256/x }\n",
             "2:13: a.pin: is a matter of TLS; add ssl: true, or leave it out"
@@ -370,7 +413,7 @@ struct ScenarioRefusalTests {
             "duration: x\ngroups:\n  a: { clients: 0, topic: t }\n  b: { connect: { rate: 0/s } }\n",
             "1:11: duration: 'x' is not a duration; write it like 10s, 250ms or 2m",
             "3:17: a.clients: '0' is not a whole number of 1 to 10000000",
-            "3:20: a: unknown key 'topic'; here are target, broker, raw, clients, start_number, prefix, short_ids, client_id, rows, username, password, password_file, connect, reconnect, reconnect_period, churn, storm, subscription_churn, subscription_churn_filter, validate, auth, group_id, instance_id, token_file, ssl, ca_file, cert_file, key_file, insecure, pin, psk, psk_file, tls_version, ciphers, alpn, sni, ws, path, headers, subprotocol, proxy_protocol, will, template",
+            "3:20: a: unknown key 'topic'; here are target, broker, raw, clients, start_number, prefix, short_ids, client_id, rows, username, password, password_file, connect, reconnect, failover, cycle, churn, storm, subscription_churn, subscription_churn_filter, validate, auth, group_id, instance_id, token_file, ssl, ca_file, cert_file, key_file, insecure, pin, psk, psk_file, tls_version, ciphers, alpn, sni, ws, path, headers, subprotocol, proxy_protocol, will, reply, template",
             "4:25: b.connect.rate: '0/s' is not above 0; leave it out for no limit"
         ),
     ]

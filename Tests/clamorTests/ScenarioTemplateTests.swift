@@ -174,7 +174,7 @@ struct ScenarioTemplateTests {
             "unknown keys where no group looks",
             "templates: { t: { subscribe: { qos: 1, filtr: a }, sise: 5, publish: { think: 1s, arrivals: poisson } } }\ngroups: { a: {} }\n",
             "1:40: t: unknown key 'filtr'; did you mean filter? here are count, filter, identifier, no_local, pace, packets, qos, retain_as_published, retain_handling, unsubscribe, user_properties",
-            "1:52: t: unknown key 'sise'; here are alpn, auth, broker, ca_file, cert_file, churn, ciphers, client_id, clients, connect, group_id, headers, insecure, instance_id, jid, keep, key_file, mechanism, message, muc, password, password_file, path, pin, ping, prefix, presence, proxy_protocol, psk, psk_file, publish, raw, reconnect, reconnect_period, register, registration, resolver, rows, separate, short_ids, sni, ssl, start_number, storm, stream_management, subprotocol, subscribe, subscribers, subscription_churn, subscription_churn_filter, target, template, tls, tls_version, token_file, topology, username, users, validate, will, ws"
+            "1:52: t: unknown key 'sise'; here are alpn, auth, broker, ca_file, cert_file, churn, ciphers, client_id, clients, connect, cycle, failover, group_id, headers, insecure, instance_id, jid, keep, key_file, mechanism, message, muc, password, password_file, path, pin, ping, prefix, presence, proxy_protocol, psk, psk_file, publish, raw, reconnect, register, registration, reply, resolver, rows, separate, short_ids, sni, ssl, start_number, storm, stream_management, subprotocol, subscribe, subscribers, subscription_churn, subscription_churn_filter, target, template, tls, tls_version, token_file, topology, username, users, validate, will, ws"
         ),
     ]
 

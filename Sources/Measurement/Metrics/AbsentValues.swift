@@ -5,14 +5,20 @@ package struct AbsentValues: Sendable {
     package var stage: String?
     /// Whether they enter the totals of the run.
     package var isMeasured: Bool
+    /// `nil`: the duration of the group's deliveries.
+    package var metric: MetricDefinition?
     package var values = Unanswered()
+
+    package init(labels: Labels, stage: String? = nil, isMeasured: Bool) {
+        (self.labels, self.stage, self.isMeasured) = (labels, stage, isMeasured)
+    }
 }
 
 extension [Metric] {
     /// Adds deliveries that did not come to the durations of the run and of its stages.
     package mutating func add(_ absent: [AbsentValues]) {
         for own in absent {
-            let metric = self.delivery(own.labels)
+            let metric = own.metric ?? self.delivery(own.labels)
             if own.isMeasured { self.add(own.values, metric, own.labels) }
             guard let stage = own.stage else { continue }
             self.add(own.values, metric, own.labels.adding(Labels.stage, stage))

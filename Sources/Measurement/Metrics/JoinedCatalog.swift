@@ -89,7 +89,7 @@ extension Labels {
 
     /// Whether the plan wants these disconnects, so that none of them is a loss of a connection.
     package var isOfPlannedDeparture: Bool {
-        ["churn", "storm", "offline", "inactive"].contains(self["reason"] ?? "")
+        ["churn", "storm", "offline", "inactive", "cycle"].contains(self["reason"] ?? "")
     }
 
     /// These labels, with the group label that a run of several groups adds.

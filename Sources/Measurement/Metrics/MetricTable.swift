@@ -193,7 +193,7 @@ extension MetricDefinition {
     /// All metrics, by the sections of the article on them, in its order.
     package static let sections: [(title: String, metrics: [MetricDefinition])] = [
         ("Connections", connections), ("Publishing (MQTT)", publishing), ("Receiving", receiving),
-        ("Requests (MQTT 5, `--topology request`)", requests),
+        ("Requests (MQTT 5, `--topology request`) and replies", requests),
         ("Changing subscriptions (`--subscription-churn`)", churn),
         ("XMPP", xmpp), ("Traffic and decoder", traffic),
         ("`clamor decode`", decoders), ("Generator and host", hosts), ("The watched server", servers),
@@ -211,7 +211,8 @@ extension MetricDefinition {
     // MARK: Connections
 
     private static let connections: [MetricDefinition] = [
-        connect, connectLag, reconnect, reconnectLag, clients, reconnects, disconnects, departuresMissed, errors,
+        connect, connectLag, reconnect, reconnectLag, downtime, clients, reconnects, disconnects, departuresMissed,
+        errors,
         oldestOutstanding,
     ]
     package static let connect = duration("connect_duration", "phase").role(.connect).word("connect").limit(.latency)
@@ -222,6 +223,8 @@ extension MetricDefinition {
         .help("Time of a connect of a client that was connected before, by phase.")
     package static let reconnectLag = duration("reconnect_lag").role(.lag)
         .help("From due to begun, for clients that left by plan.")
+    package static let downtime = duration("downtime_duration").role(.step).word("downtime").main
+        .help("From the loss of a connection until its client is up again, with subscriptions and rooms.")
     package static let clients = gauge("clients", "state=connected").help("Clients by state.")
     package static let reconnects = counter("reconnects")
         .help("Clients that came back after they had lost their connection or left by plan.")
@@ -238,11 +241,16 @@ extension MetricDefinition {
     // MARK: Publishing
 
     private static let publishing: [MetricDefinition] = [
-        publishOffered, publishSent, publishNotSent, publishFailed, publishExcused, publishOutstanding, publishResent,
+        publishOffered, publishSkipped, publishReplaced, publishSent, publishNotSent, publishFailed, publishExcused,
+        publishOutstanding, publishResent,
         publishAcked, publishConfirmed, publishAck, publishService, publishWrite, publishBlocked, scheduleLag,
     ]
     package static let publishOffered = counter("publish_offered", "qos").role(.offered)
         .help("Messages that became due.")
+    package static let publishSkipped = counter("publish_skipped", "qos")
+        .help("Messages that became due while their client slept, and were skipped; they are not offered.")
+    package static let publishReplaced = counter("publish_replaced", "qos")
+        .help("Messages that became due while their client slept, and a later one took their place; not offered.")
     package static let publishSent = counter("publish_sent", "qos").role(.sent).up
         .help("Messages of which the kernel took the first byte.")
     package static let publishNotSent = counter("publish_not_sent", "qos").role(.notSent).mishap
@@ -330,8 +338,20 @@ extension MetricDefinition {
     // MARK: Requests
 
     private static let requests: [MetricDefinition] = [
-        request, requestsAnswered, requestsLate, requestsLost, requestsOutstanding,
+        request, requestsAnswered, requestsLate, requestsLost, requestsOutstanding, reply, repliesReceived, repliesSent,
+        repliesWithheld, repliesNotSent, repliesOutstanding,
     ]
+    package static let reply = duration("reply_duration").role(.step).word("reply").witness(repliesReceived)
+        .limit(.latency).main.help("From the time at which a message was due to the reply at its sender.")
+    package static let repliesReceived = counter("replies_received", "for=asker|other").up
+        .help("Replies that came to the client that had asked, and to others that hear their topic.")
+    package static let repliesSent = counter("replies_sent").up.help("Replies of clients that answer (`reply:`).")
+    package static let repliesWithheld = counter("replies_withheld")
+        .help("Messages that clients did not answer, by the plan's probability.")
+    package static let repliesNotSent = counter("replies_not_sent").mishap
+        .help("Replies that were due while their client was not connected; outstanding for the client that asked.")
+    package static let repliesOutstanding = counter("replies_outstanding").mishap.settled
+        .help("Replies that had not come to the client that had asked when the drain ended.")
     package static let request = duration("request_duration", "qos").role(.delivery).word("request")
         .witness(requestsAnswered).limit(.latency).main
         .help("From the time at which a request was due to its answer, in place of a delivery's.")
@@ -366,12 +386,17 @@ extension MetricDefinition {
     // MARK: XMPP
 
     private static let xmpp: [MetricDefinition] = [
-        stanzaOffered, stanzaSent, stanzaNotSent, stanzaFailed, stanzaExcused, stanzaOutstanding, stanzaConfirmed,
+        stanzaOffered, stanzaSkipped, stanzaReplaced, stanzaSent, stanzaNotSent, stanzaFailed, stanzaExcused,
+        stanzaOutstanding, stanzaConfirmed,
         stanzaAnswered, stanzaRefused, stanzaBlocked, message, presence, iq, iqService, smResponse, smAck, stanzaAcked,
         mucFanout, presenceFanout, mucFanoutUnfinished, presenceFanoutUnfinished, mucJoin, presenceSetup,
     ]
     package static let stanzaOffered = counter("stanza_offered", "stanza=message|presence|iq").role(.offered)
         .help("Stanzas that became due.")
+    package static let stanzaSkipped = counter("stanza_skipped", "stanza=message|presence|iq")
+        .help("Stanzas that became due while their client slept, and were skipped; they are not offered.")
+    package static let stanzaReplaced = counter("stanza_replaced", "stanza=message|presence|iq")
+        .help("Stanzas that became due while their client slept, and a later one took their place; not offered.")
     package static let stanzaSent = counter("stanza_sent", "stanza=message|presence|iq").role(.sent).up
         .help("Stanzas of which the kernel took the first byte.")
     package static let stanzaNotSent = counter("stanza_not_sent", "stanza=message|presence|iq").role(.notSent).mishap

@@ -111,7 +111,7 @@ extension TimelineInterval {
     package func adding(_ absent: [AbsentValues]) -> TimelineInterval {
         var last = TimelineInterval(second: self.second, phase: self.phase, seconds: 0, metrics: [], lanes: [])
         for own in absent {
-            let (metric, unanswered) = (self.metrics.delivery(own.labels), own.values)
+            let (metric, unanswered) = (own.metric ?? self.metrics.delivery(own.labels), own.values)
             var values = DurationValues()
             values.unanswered = unanswered
             guard let reading = DurationReading(values) else { continue }

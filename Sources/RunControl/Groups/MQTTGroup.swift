@@ -234,16 +234,17 @@ final class MQTTGroup: RunGroup {
         }
     }
 
-    /// The answers to requests, which the broker counts and no stream of the plan sends; a connection that ended may
+    /// The answers to requests, and replies, which the broker counts and no stream of the plan sends; a connection that ended may
     /// have taken some with it.
     private func answers(_ record: RunRecord) -> Books? {
         func sum(_ kind: MetricDefinition) -> UInt64? {
             let counts = record.metrics.filter { $0.isOf(kind) }.compactMap { $0.counter?.value }
             return counts.isEmpty ? nil : UInt64(counts.reduce(0, +))
         }
-        guard let sent = sum(.requestsAnswered) else { return nil }
+        let answers = [sum(.requestsAnswered), sum(.repliesSent)].compactMap(\.self)
+        guard !answers.isEmpty else { return nil }
         var books = Books(qos: 0)
-        (books.sent, books.unconfirmed) = (sent, sum(.disconnects))
+        (books.sent, books.unconfirmed) = (answers.reduce(0, +), sum(.disconnects))
         return books
     }
 

@@ -189,8 +189,8 @@ extension RunGroup {
         load.prepare(handles, plan: plan)
         self.prepared?.handles = handles
         var group = LoadGroup(plan: plan, shards: handles, reconnects: load.comesBack, exchange: self.exchange)
-        let attempts = Double(self.options.reconnects) * Double(self.options.reconnectPeriod)
-        group.returnTime = .nanoseconds(Int64(bounded: attempts))
+        let waits = self.options.backoff.longest(of: self.options.reconnects)
+        group.returnTime = .nanoseconds(Int64(bounded: waits))
         return group
     }
 

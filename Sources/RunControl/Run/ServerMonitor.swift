@@ -106,8 +106,8 @@ struct ServerMonitor: Sendable {
                 return counters.compactMap { $0.counter.map { UInt64(bounded: max(0, $0.value)) } }.reduce(0, +)
             }
             var sent = (0...2).map { qos in total(.publishSent, .publishResent) { $0["qos"] == "\(qos)" } }
-            // A responder answers at QoS 0.
-            sent[0] += total(.requestsAnswered) { _ in true }
+            // Answers are at QoS 0.
+            sent[0] += total(.requestsAnswered, .repliesSent) { _ in true }
             let received = total(.received) { $0["stanza"] == nil }
             let lines = books.differences(sent: sent, received: received)
             guard !lines.isEmpty else { return }

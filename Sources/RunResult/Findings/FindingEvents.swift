@@ -117,7 +117,9 @@ extension FindingsSearch {
 
     private var storms: [FoundEvent] {
         let lost = self.intervals.columns(.disconnects) { !$0.isOfPlannedDeparture }
-        let left = self.intervals.columns(.disconnects) { $0.isOfPlannedDeparture && $0["reason"] != "churn" }
+        let left = self.intervals.columns(.disconnects) {
+            $0.isOfPlannedDeparture && !["churn", "cycle"].contains($0["reason"])
+        }
         let whole = Double(self.run.clientsPlanned ?? 0)
         let isLoad: (Int) -> Bool = { self.intervals.all[$0].isLoad }
         return self.storms(lost, isIn: isLoad) { count, at, reasons in
@@ -162,9 +164,18 @@ extension FindingsSearch {
                 seconds: self.intervals.length(span),
                 isBreak: isBreak,
                 text: text,
-                sentence: isBreak ? text + self.lossWords : text
+                sentence: isBreak ? text + self.backWords + self.lossWords : text
             )
         }
+    }
+
+    /// `; all were back within 2.4 s` of their loss; nothing where clients do not come back.
+    private var backWords: String {
+        let all = self.run.whole(.downtime).compactMap(\.duration).filter { $0.count > 0 }
+        guard let longest = all.map(\.max).max() else { return "" }
+        let missing = all.reduce(0) { $0 + $1.count - $1.answered }
+        guard missing > 0 else { return "; all were back within \(FindingWords.duration(longest))" }
+        return "; \(FindingWords.count(Double(missing), "client")) did not come back"
     }
 
     // MARK: - Errors

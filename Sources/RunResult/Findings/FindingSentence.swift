@@ -208,6 +208,7 @@ struct FindingSentence {
             (self.total(.deliveryDuplicated, ["qos": "2"]), "message", "came twice at QoS 2"),
             (self.total(.deliveryReordered), "message", "came out of order"),
             (self.total(.retainedStale), "retained message", "came in an older state"),
+            (self.total(.repliesOutstanding), "answer", "of a client did not come"),
             (self.total(.stanzaRefused), "stanza", "came back as an error"),
         ].filter { $0.0 > 0 }
         guard !found.isEmpty else { return nil }

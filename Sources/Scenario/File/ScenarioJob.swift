@@ -39,6 +39,9 @@ extension CommandName {
 
 /// The keys of scenario groups.
 struct ScenarioKeys: Sendable {
+    /// The key that a section without keys of its own is short for.
+    static let short = ["reconnect": "reconnect.times"]
+
     /// Keys whose values are mappings.
     let sections: Set<String>
     /// The keys that any group may have.

@@ -65,13 +65,14 @@ extension ScenarioReader {
             switch entry.value.content {
             // `ping:` without a value is valid.
             case .nothing: return [entry]
+            case .text where ScenarioKeys.short[entry.key] != nil:
+                return [Entry(key: ScenarioKeys.short[entry.key] ?? "", place: entry.place, value: entry.value)]
             case .mapping(let inner): return Self.paths(of: entry, inner, at: entry.value.place)
             case .list where entry.key == Self.streamSection: return self.streams(entry, of: group)
             case .text, .list:
-                self.report(
-                    entry.value.place,
-                    "\(group).\(entry.key) is \(entry.value.kind); write its keys below it, such as { rate: 500/s }"
-                )
+                let example = self.keys.everyPath.contains("\(entry.key).rate") ? ", such as { rate: 500/s }" : ""
+                let words = "is \(entry.value.kind); write its keys below it\(example)"
+                self.report(entry.value.place, "\(group).\(entry.key) \(words)")
                 return []
             }
         }
@@ -248,6 +249,7 @@ extension ScenarioReader {
         sources.pacing.apply(to: &work.options, group: sources.group)
         for problem in sources.given.problems { self.report(problem.place ?? sources.place, problem.description) }
         self.checkDepartures(sources)
+        self.checkCycle(sources)
         guard self.problems.count == before else { return nil }
         // A short command finds it out when its run begins.
         if case .mqtt(let options) = work, options.validates,

@@ -165,6 +165,15 @@ extension ScenarioReader {
         }
     }
 
+    /// Stages with fewer clients would wake clients that sleep.
+    mutating func checkCycle(_ sources: Sources) {
+        guard let place = sources.place(of: "cycle.online"),
+            self.plannedStages.contains(where: { $0.offline > 0 || $0.clients != .share(1) })
+        else { return }
+        let words = "a stage says how many clients there are, and the two would interfere; leave one out"
+        self.report(place, "\(sources.group).cycle: \(words)")
+    }
+
     /// Checks the stages with absent clients, and the sessions kept for them.
     mutating func checkAbsences(_ stages: ScenarioValue, _ groups: [(group: ScenarioGroup, sources: Sources)]) {
         guard let longest = self.plannedStages.filter({ $0.offline > 0 }).max(by: { $0.length < $1.length }) else {

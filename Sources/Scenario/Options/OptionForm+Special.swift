@@ -16,6 +16,16 @@ extension OptionForm<Double> {
         Self("share", fact: { .number($0) }, parse: PercentText.parse).showing { Words.percent($0) }
     }
 
+    /// How many times as long: 1 to 100.
+    static var factor: Self {
+        Self("n", fact: { .number($0) }) { (text: String, _: Bool) throws(QuantityError) in
+            guard let factor = Double(text), (1...100).contains(factor) else {
+                throw QuantityError("'\(text)' is no factor from 1 to 100; write it like 2 or 1.5")
+            }
+            return factor
+        }
+    }
+
     /// A rate; on the command line 0 is no limit, as in `emqtt_bench`.
     static var connectRate: Self {
         Self("n/s", schema: .rate, fact: { .number($0) }) { text, isFile throws(QuantityError) in
@@ -31,6 +41,23 @@ extension OptionForm<Double> {
             }
             return Double(bytes)
         }
+    }
+}
+
+extension OptionForm<SpreadOption> {
+    /// A time, and the share by which it varies: `200ms`, `200ms±50%`, `200ms+-50%`.
+    static var spread: Self {
+        Self("time", fact: { .text($0.text) }) { (text: String, _: Bool) throws(QuantityError) in
+            let parts = text.replacing("+-", with: "±").split(separator: "±", omittingEmptySubsequences: false)
+                .map { String($0.trimmingPrefix(" ")).replacing(" ", with: "") }
+            guard let time = parts.first, parts.count <= 2 else {
+                throw QuantityError("'\(text)' is no time; write it like 200ms or 200ms±50%")
+            }
+            return SpreadOption(
+                time: try DurationText.parse(time),
+                share: parts.count == 2 ? try PercentText.parse(parts[1]) : 0
+            )
+        }.showing { $0.text }
     }
 }
 

@@ -175,14 +175,57 @@ package struct OptionTable: Sendable {
     let leavingTitle = OptionTitle("Leaving and coming back")
     let reconnects = OptionEntry(
         "--reconnect --maximum-reconnect-times",
-        key: "reconnect",
+        key: "reconnect.times",
         .number(0...1_000_000_000),
         of: .loads
     )
     .help("Reconnects per client at most; 0 is off.")
     .into(\LoadOptions.reconnects, plan: .key("reconnects", hashed: "reconnect"))
-    let reconnectPeriod = OptionEntry("--reconnect-period", key: "reconnect_period", .milliseconds, of: .loads)
-        .help("Milliseconds before a reconnect.").into(\LoadOptions.reconnectPeriod, plan: .fact("reconnect_period"))
+    let reconnectPeriod = OptionEntry("--reconnect-period", key: "reconnect.from", .milliseconds, of: .loads)
+        .help("Milliseconds before a reconnect.").into(\LoadOptions.backoff.from, plan: .fact("reconnect_period"))
+    let reconnectLongest = OptionEntry("--reconnect-max", key: "reconnect.to", .milliseconds, of: .loads)
+        .help("Milliseconds that a wait has at most, before jitter; each is --reconnect-factor times the one before.")
+        .usual("a day").into(\LoadOptions.backoff.to, plan: .fact("reconnect.to"))
+    let reconnectFactor = OptionEntry("--reconnect-factor", key: "reconnect.factor", .factor, of: .loads)
+        .help("How many times the wait before it the next wait of a client is, 1 to 100, until it is up again.")
+        .usual("2 with --reconnect-max, else 1").into(\LoadOptions.backoff.factor, plan: .fact("reconnect.factor"))
+    let reconnectJitter = OptionEntry("--reconnect-jitter", key: "reconnect.jitter", .percent, of: .loads)
+        .help("Each wait is longer or shorter by up to this share, drawn for each client and attempt.")
+        .into(\LoadOptions.backoff.jitter, plan: .fact("reconnect.jitter"))
+    let failover = OptionEntry("--failover", key: "failover", .flag, of: .loads)
+        .excluding(\.separate, "servers apart have ledgers of their own; leave one of the two out")
+        .help("After a loss, and after each connect that failed, a client tries the next of several targets.")
+        .into(\LoadOptions.failsOver, plan: .fact("failover"))
+    let cycleOnline: OptionEntry<Int64> = OptionEntry(
+        "--cycle-online",
+        key: "cycle.online",
+        .duration.aboveZero("is no time; write it like 30s"),
+        of: .loads.subtracting([.register])
+    )
+    .help("How long a client stays online, before it sleeps for --cycle-offline, and so on.").usual("always")
+    .needing(\.cycleOffline, "goes with \(\.cycleOffline); add that, or leave it out")
+    .into(\LoadOptions.sleep.online, plan: .fact("cycle.online")).example("--cycle-online 30s --cycle-offline 5m")
+    let cycleOffline: OptionEntry<Int64> = OptionEntry(
+        "--cycle-offline",
+        key: "cycle.offline",
+        .duration.aboveZero("is no time; write it like 5m"),
+        of: .loads.subtracting([.register])
+    )
+    .help("How long a client sleeps; the clients are spread evenly over the cycle.").usual("")
+    .needing(\.cycleOnline, "goes with \(\.cycleOnline); add that, or leave it out")
+    .into(\LoadOptions.sleep.offline, plan: .fact("cycle.offline"))
+    let cycleJitter = OptionEntry("--cycle-jitter", key: "cycle.jitter", .percent, of: .loads.subtracting([.register]))
+        .help("Each time online or offline is longer or shorter by up to this share.")
+        .needing(\.cycleOnline, "goes with \(\.cycleOnline); add that, or leave it out")
+        .into(\LoadOptions.sleep.jitter, plan: .fact("cycle.jitter"))
+    let cycleCut = OptionEntry("--cycle-cut", key: "cycle.cut", .flag, of: .loads.subtracting([.register]))
+        .help("Clients go offline at once: no DISCONNECT or closing tag, and answers under way are not awaited.")
+        .needing(\.cycleOnline, "goes with \(\.cycleOnline); add that, or leave it out")
+        .into(\LoadOptions.sleep.cuts, plan: .fact("cycle.cut"))
+    let cycleDue = OptionEntry("--cycle-due", key: "cycle.due", .choice("what"), of: .paced.subtracting([.register]))
+        .help("Operations due while a client sleeps: queue (sent when it is back), skip, or latest (the last is sent).")
+        .needing(\.cycleOnline, "goes with \(\.cycleOnline); add that, or leave it out")
+        .into(\LoadOptions.sleep.due, plan: .fact("cycle.due"))
     let churn = OptionEntry("--churn", key: "churn", .churn, of: .loads)
         .help("Clients per second that disconnect and come back, in turn; 100/s:cut closes without a DISCONNECT.")
         .into(\LoadOptions.churn)
@@ -759,6 +802,26 @@ package struct OptionTable: Sendable {
     let unsubscribe = OptionEntry("--unsubscribe", key: "subscribe.unsubscribe", .flag, of: .subscribing)
         .help("Unsubscribe from all filters at the end of the run, in one packet.")
         .into(\MQTTOptions.subscribe.unsubscribes, plan: .fact("subscribe.unsubscribe"))
+
+    let replyTitle = OptionTitle("Replies")
+    let replyTopic = OptionEntry("--reply", key: "reply.publish", .text("topic"), of: .mqtt)
+        .help("Answer the run's messages to this topic, at QoS 0; p2p: to the sender alone, as in ROOT/p2p/CLIENTID.")
+        .usual("no answers").example("--reply 'door/%i/state'").into(
+            \MQTTOptions.reply.topic,
+            plan: .fact("reply.publish")
+        )
+    let replyFilter = OptionEntry("--reply-to", key: "reply.to", .text("filter"), of: .mqtt)
+        .help("Answer only messages to topics that match; placeholders allowed.").usual("all")
+        .needing(\.replyTopic, "is about answers; add \(\.replyTopic)")
+        .into(\MQTTOptions.reply.filter, plan: .fact("reply.to"))
+    let replyAfter = OptionEntry("--reply-after", key: "reply.after", .spread, of: .mqtt)
+        .help("The delay of an answer, such as 200ms, or 200ms±50%.").usual("0s").example("--reply-after 200ms±50%")
+        .needing(\.replyTopic, "is about answers; add \(\.replyTopic)")
+        .into(\MQTTOptions.reply.after, plan: .fact("reply.after"))
+    let replyProbability = OptionEntry("--reply-probability", key: "reply.probability", .percent, of: .mqtt)
+        .help("The share of messages that are answered.")
+        .needing(\.replyTopic, "is about answers; add \(\.replyTopic)")
+        .into(\MQTTOptions.reply.probability, plan: .fact("reply.probability"))
 
     let subscribingTitle = OptionTitle("MQTT 5 options of SUBSCRIBE")
     let noLocal = OptionEntry("--no_local --no-local", key: "subscribe.no_local", .flag, of: .subscribing)

@@ -13,6 +13,9 @@ extension MQTTOptions {
     /// `server`: what names it.
     package func segmentProblems(server: AnyOptionKey = \OptionTable.host) -> [OptionWords] {
         guard let count = self.common.segmentCount else { return [] }
+        if self.reply.topic != nil {
+            return ["\(\.replyTopic): one process follows replies in this build; leave the segments out"]
+        }
         if self.spansSegments || self.answersSegments { return self.spanningProblems(count, server) }
         var problems: [OptionWords] = []
         if self.publishers > 0, self.publishers < count {

@@ -37,6 +37,7 @@ extension LoadOptions {
         plan.stages = self.planStages
         plan.think = .nanoseconds(self.think)
         plan.departures = DeparturePlan(churn: self.churn, storms: self.storms, attendances: self.turnouts, seed: seed)
+        plan.departures.cycle = self.cycle
         return plan
     }
 
@@ -122,13 +123,17 @@ extension MQTTOptions {
         load.connectTimeout = .nanoseconds(self.connectTimeout)
         load.connectRetries = self.connectRetries
         load.reconnects = self.reconnects
-        load.reconnectPeriod = .nanoseconds(self.reconnectPeriod)
+        load.backoff = self.backoff
+        load.failsOver = self.failsOver
         load.seed = seed
         load.stages = self.metricStages
         if self.churn != nil { load.departures.insert(.churn) }
         if self.storms.contains(where: { $0.until == nil }) { load.departures.insert(.storm) }
         if self.storms.contains(where: { $0.until != nil }) { load.departures.insert(.offline) }
         if !self.turnouts.isEmpty { load.departures.insert(.inactive) }
+        if self.cycle != nil { load.departures.insert(.cycle) }
+        // Nothing is due in closed loop.
+        if self.isOpenLoop { load.dueWhileAway = self.cycle?.due }
         if self.transport.tls != nil { load.layers.insert(.tls) }
         if self.transport.webSocket != nil { load.layers.insert(.webSocket) }
         self.setProperties(of: &load)
@@ -177,6 +182,15 @@ extension MQTTOptions {
         load.stream.p2p = self.p2p.map { MQTTLoad.P2PTarget(root: Array($0.root.utf8), groups: []) }
         if !self.streams.isEmpty { load.streams = self.streams(load.qualities != []) }
         load.subscriptionChurn = self.subscriptionChurn.map { self.template($0.filter) }
+        load.reply = self.reply.topic.map { topic in
+            MQTTLoad.Reply(
+                filter: self.reply.filter.map(self.template),
+                topic: topic == "p2p" ? nil : self.template(topic),
+                after: .nanoseconds(self.reply.after.time),
+                jitter: self.reply.after.share,
+                probability: self.reply.probability
+            )
+        }
         load.subscribeOptions = self.subscribe
         load.will = self.will.map { will in
             MQTTLoad.WillTemplate(
@@ -271,10 +285,14 @@ extension XMPPOptions {
         load.connectRetries = self.connectRetries
         load.stages = self.metricStages
         load.reconnects = self.reconnects
-        load.reconnectPeriod = .nanoseconds(self.reconnectPeriod)
+        load.backoff = self.backoff
+        load.failsOver = self.failsOver
         if self.churn != nil { load.departures.insert(.churn) }
         if !self.storms.isEmpty { load.departures.insert(.storm) }
         if !self.turnouts.isEmpty { load.departures.insert(.inactive) }
+        if self.cycle != nil { load.departures.insert(.cycle) }
+        // Nothing is due in closed loop.
+        if self.isOpenLoop { load.dueWhileAway = self.cycle?.due }
         if self.tls == .direct { load.layers.insert(.tls) }
         if self.transport.webSocket != nil { load.layers.insert(.webSocket) }
         return load

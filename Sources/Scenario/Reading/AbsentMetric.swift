@@ -70,6 +70,11 @@ package struct AbsentMetric {
 
     /// The first that has the name counts.
     private static let needs: [Need] = [
+        Need(
+            [.publishSkipped, .publishReplaced, .stanzaSkipped, .stanzaReplaced],
+            of: .paced,
+            "clients that sleep, with \(\.cycleDue, "skip") or latest; set \(\.cycleOnline, "T") and \(\.cycleOffline, "T")"
+        ),
         Need([.publishAck, .publishService, .publishAcked], of: .publishing, "QoS 1 or 2; set \(\.qos, "1")"),
         Need([.publishConfirmed], of: .publishing, "QoS 0; set \(\.qos, "0")"),
         Need(beginning: "publish_", of: .publishing),
@@ -78,6 +83,8 @@ package struct AbsentMetric {
             of: .loads,
             "clients that come back; set \(\.reconnects, "N"), \(\.churn, "N/s") or \(\.storm, "T")"
         ),
+        Need([.downtime], of: .loads, "clients that come back from a loss; set \(\.reconnects, "N")"),
+        Need([.reply], beginning: "replies_", of: .mqtt, "clients that answer; set \(\.replyTopic, "TOPIC")"),
         Need([.departuresMissed], of: .loads, "clients that leave by plan; set \(\.churn, "N/s") or \(\.storm, "T")"),
         Need(beginning: "subscription_churn_", of: .mqtt, "changing subscriptions; set \(\.subscriptionChurn, "N/s")"),
         Need([.request], beginning: "requests_", of: [.pubsub], "requests with answers; set \(\.topology, "request")"),

@@ -15,6 +15,7 @@ extension GivenOptions {
         options.qualities = self[\.qos] ?? self[\.subscribeQoS] ?? options.qualities
         if kind == .pub || kind == .pubsub { self.readPublishing(into: &options) }
         self.checkTopic(\.responseTopic)
+        self.checkReply(options)
         if kind == .pubsub {
             self.checkRequests(&options)
             self.checkLedger(&options)
@@ -274,6 +275,17 @@ extension GivenOptions {
         self.store(into: &will)
         will.message = Array((self[\.willMessage] ?? "").utf8)
         options.will = will
+    }
+
+    private mutating func checkReply(_ options: MQTTOptions) {
+        guard let topic = options.reply.topic else { return }
+        if topic != "p2p" { self.checkTopic(\.replyTopic) }
+        if options.template(topic).variesPerMessage {
+            self.refuse(\.replyTopic, "'\(topic)' would be another for each message; use placeholders of the client")
+        }
+        if let filter = options.reply.filter, let problem = TextCheck.topicFilter(filter) {
+            self.refuse(\.replyFilter, "'\(filter)': \(problem)")
+        }
     }
 
     private mutating func checkTopic(_ option: OptionKey<String>) {

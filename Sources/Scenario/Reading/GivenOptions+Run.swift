@@ -1,5 +1,6 @@
 import LoadEngine
 import NIOCore
+import Workloads
 
 // The run as a whole.
 extension GivenOptions {
@@ -14,6 +15,14 @@ extension GivenOptions {
         self.readLive(into: &options)
         self.readSegments(into: &options)
         self.checkStorms(options)
+        self.checkBackoff(options.backoff)
+        self.checkSleep(\.cycleOnline, options.sleep.online)
+        self.checkSleep(\.cycleOffline, options.sleep.offline)
+        if options.failsOver, options.targetNames.count < 2 {
+            self.refuse(\.failover, "is between several targets, and there is one; name another one too")
+        } else if options.failsOver, options.reconnects == 0, options.connectRetries == 0 {
+            self.refuse(\.failover, "needs clients that try again; add \(\.reconnects, "N")")
+        }
     }
 
     /// Where the figures go, and how they are judged.
@@ -35,6 +44,21 @@ extension GivenOptions {
         if !self.isGiven(\.markdown), let path = self.inherited(\.markdown), !path.isEmpty { files.inherited = path }
         options.files = files
         options.redactedCommand = ["clamor"] + Redaction.command(self.arguments)
+    }
+
+    private mutating func checkSleep(_ option: OptionKey<Int64>, _ time: Int64?) {
+        guard let time, time < 10_000_000 else { return }
+        self.refuse(option, "\(DurationText.text(time)) is too short; give 10ms or more")
+    }
+
+    private mutating func checkBackoff(_ backoff: Backoff) {
+        guard let longest = backoff.to else { return }
+        let words: OptionWords =
+            "\(DurationText.text(longest)) is shorter than the first wait, \(DurationText.text(backoff.from)); raise it, or lower \(\.reconnectPeriod)"
+        if longest < backoff.from { self.refuse(\.reconnectLongest, words) }
+        if backoff.from == 0 {
+            self.refuse(\.reconnectLongest, "a first wait of 0 grows to nothing; raise \(\.reconnectPeriod)")
+        }
     }
 
     /// A storm that the load's end comes before would never happen.

@@ -110,7 +110,10 @@ package struct LoadOptions: Hashable, Sendable, HasResults, OptionsRoot {
     package var connectRetries = 0
     /// Reconnects of a client at most; 0 is off.
     package var reconnects = 0
-    package var reconnectPeriod: Int64 = 1_000_000_000
+    package var backoff = Backoff()
+    package var failsOver = false
+    /// Clients that sleep.
+    package var sleep = CycleOption()
     /// Clients that leave on purpose and come back.
     package var churn: DeparturePlan.Churn?
     /// In the order of their times.

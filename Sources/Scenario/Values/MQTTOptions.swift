@@ -64,6 +64,7 @@ package struct MQTTOptions: ProtocolOptions, Hashable, Sendable, OptionsRoot {
     /// The options of all filters that have none of their own.
     package var subscribe = MQTTLoad.SubscriptionOptions()
     package var subscriptionChurn: SubscriptionChurnOption?
+    package var reply = ReplyOption()
     /// The values of columns in texts.
     package var rows: RowTable?
 

@@ -7,9 +7,10 @@ package protocol ClientConnector: AnyObject {
     /// - Parameters:
     ///   - client: the client's number, from 0; selects target and source address.
     ///   - place: the observer's own number for the client.
+    ///   - turn: how many targets behind its own the client goes to.
     ///   - deadline: the time at which an unfinished connect is cancelled; the server's answer has the same deadline.
     ///   - observer: kept alive until `connectEnded` has been called.
-    func connect(client: Int, place: Int, deadline: NIODeadline, for observer: some ConnectObserver)
+    func connect(client: Int, place: Int, turn: Int, deadline: NIODeadline, for observer: some ConnectObserver)
 }
 
 /// The owner of a connector's connections; all calls are made on the event loop.
@@ -33,7 +34,8 @@ extension ClientConnector {
         handler: @escaping () -> any ChannelHandler,
         done: @escaping (Result<ConnectedChannel, ConnectError>) -> Void
     ) {
-        self.connect(client: client, place: 0, deadline: deadline, for: ConnectClosures(handler: handler, done: done))
+        let observer = ConnectClosures(handler: handler, done: done)
+        self.connect(client: client, place: 0, turn: 0, deadline: deadline, for: observer)
     }
 }
 

@@ -68,8 +68,9 @@ package final class TCPConnector: ClientConnector {
     package var pending: Int { self.attempts.count - self.freeSlots.count }
 
     /// Connects a client: resolves its target's name, tries each address in turn, adds the handler.
-    package func connect(client: Int, place: Int, deadline: NIODeadline, for observer: some ConnectObserver) {
-        let index = self.route(client) % self.targets.count
+    package func connect(client: Int, place: Int, turn: Int, deadline: NIODeadline, for observer: some ConnectObserver)
+    {
+        let index = (self.route(client) + turn) % self.targets.count
         self.connect(client, place, self.targets[index], self.literals[index], self.layers, deadline, observer)
     }
 

@@ -107,7 +107,8 @@ package final class ServiceConnector: ClientConnector {
     /// Connects a client to one of the domain's targets.
     ///
     /// The channel has the target, and whether TLS is up already (``ConnectedChannel/isDirectTLS``).
-    package func connect(client: Int, place: Int, deadline: NIODeadline, for observer: some ConnectObserver) {
+    package func connect(client: Int, place: Int, turn: Int, deadline: NIODeadline, for observer: some ConnectObserver)
+    {
         let now = self.context.refresh()
         let attempt = ServiceAttempt(
             client: client,

@@ -20,7 +20,8 @@ extension ClientLife {
         self.clients[place].begun = now
         self.prepareConnect(place)
         let deadline = now + self.load.connectTimeout
-        self.connector.connect(client: self.number(place), place: place, deadline: deadline, for: self)
+        let turn = Int(self.clients[place].targetTurn)
+        self.connector.connect(client: self.number(place), place: place, turn: turn, deadline: deadline, for: self)
     }
 
     package func makeHandler(_ place: Int) -> any ChannelHandler {
@@ -67,6 +68,7 @@ extension ClientLife {
             : self.clients[place].reconnects < self.load.reconnects
         guard canRetry, isLeft, self.clients[place].attempts != .max else {
             self.recordUnconnected(place, as: .failed)
+            self.recordDowntime(place, as: .failed)
             self.clients[place].stage = .idle
             self.clients[place].attempts = .max
             self.handleGivenUp(place)
@@ -77,7 +79,15 @@ extension ClientLife {
         if isFirst { self.clients[place].attempts += 1 } else { self.clients[place].reconnects += 1 }
         self.clients[place].stage = .waiting
         self.shard.returnEnded(place)
-        self.schedule(place, at: self.context.now + self.load.reconnectPeriod)
+        self.waitToReturn(place)
+    }
+
+    private func waitToReturn(_ place: Int) {
+        if self.load.failsOver { self.clients[place].targetTurn &+= 1 }
+        let attempts = self.clients[place].waits
+        self.clients[place].waits = min(attempts, .max - 1) + 1
+        let delay = self.load.backoff.delay(after: Int(attempts), of: self.number(place), seed: self.load.seed)
+        self.schedule(place, at: self.context.now + delay)
     }
 
     /// Records a connect, or what follows it before the client is up, at its age.
@@ -87,6 +97,13 @@ extension ClientLife {
         guard !self.clients[place].isLoggedIn else { return self.recordNotUp(place, as: end) }
         let age = self.age(since: self.clients[place].begun, end)
         self.meter.recordUnanswered(self.connectMetrics(place).total, age, lane: MetricLane.measured, as: end)
+    }
+
+    /// The client has not come back from a loss, or not before the end of the run.
+    private func recordDowntime(_ place: Int, as end: UnansweredEnd) {
+        guard let lost = self.clients[place].lostAt, let id = self.metrics.downtime else { return }
+        self.clients[place].lostAt = nil
+        self.meter.recordUnanswered(id, self.age(since: lost, end), lane: MetricLane.measured, as: end)
     }
 
     /// The age of an operation without an answer: now if it failed, and at the end of the drain if it is outstanding.
@@ -126,7 +143,12 @@ extension ClientLife {
     /// Counts the client among the live ones.
     func markLive(_ place: Int, now: NIODeadline) {
         self.clients[place].isLive = true
+        self.clients[place].waits = 0
         self.slab.live += 1
+        if let lost = self.clients[place].lostAt, let id = self.metrics.downtime {
+            self.meter.record(id, (now - lost).nanoseconds)
+            self.clients[place].lostAt = nil
+        }
         self.shard.up(place, at: now)
         self.shard.settled(place, up: true)
     }
@@ -203,9 +225,12 @@ extension ClientLife {
         let returns =
             canReturn && self.clients[place].reconnects < self.load.reconnects && self.clients[place].attempts != .max
         self.clients[place].stage = returns ? .waiting : .idle
+        self.clients[place].lostAt = self.context.now
         if returns {
             self.clients[place].reconnects += 1
-            self.schedule(place, at: self.context.now + self.load.reconnectPeriod)
+            self.waitToReturn(place)
+        } else {
+            self.recordDowntime(place, as: .failed)
         }
         self.shard.lost(place, returns: returns)
     }
@@ -254,6 +279,7 @@ extension ClientLife {
 
     /// The run ends before the client is up.
     private func noteNotUp(_ place: Int) {
+        self.recordDowntime(place, as: .outstanding)
         switch self.clients[place].stage {
         case .connecting, .joining: self.recordUnconnected(place, as: .outstanding)
         // After an attempt; a client that has lost its connection waits for the time of its first one.

@@ -20,6 +20,10 @@ extension ClientLife {
         if let operation = self.operation(of: place, stream: stream) { self.meter.add(operation.offered, count) }
     }
 
+    package func skipped(_ place: Int, stream: Int, count: UInt64) {
+        if let id = self.operation(of: place, stream: stream)?.skipped { self.meter.add(id, count) }
+    }
+
     package func notSent(_ place: Int, stream: Int, _ batch: OperationBatch, late: UInt64) {
         guard let operation = self.operation(of: place, stream: stream) else { return }
         self.meter.add(operation.notSent, UInt64(batch.count))
@@ -254,7 +258,7 @@ extension ClientLife {
     /// If it made room, due messages share one write with the answers to it.
     func sendAfterRead(_ place: Int, madeRoom: Bool, now: NIODeadline) {
         guard self.slab.roomBeforeRead == 0, madeRoom else {
-            if self.shard.isDraining { self.shard.checkDrained(place) }
+            self.shard.isDraining ? _ = self.shard.checkDrained(place) : self.shard.sleepIfQuiet(place)
             return
         }
         if self.room(place) > 0 {

@@ -132,6 +132,8 @@ package struct OperationMetrics: Sendable {
     package let offered: CounterID
     package let sent: CounterID
     package let notSent: CounterID
+    /// Those that were skipped or replaced while their client slept; `nil` of clients that do not, or queue them.
+    package let skipped: CounterID?
     package let blocked: DurationID
     /// The durations from the due time to each answer; empty where nothing answers.
     package let answers: [DurationID]

@@ -77,9 +77,21 @@ package protocol ClientLoad: Sendable {
     var connectRetries: Int { get }
     /// Reconnects after the first successful connect.
     var reconnects: Int { get }
-    var reconnectPeriod: TimeAmount { get }
+    var backoff: Backoff { get }
+    /// Whether a client tries the next target after a loss and after each connect that failed.
+    var failsOver: Bool { get }
+    var seed: UInt64 { get }
+    /// The fate of operations that are due while their client sleeps; `nil`: no client does.
+    var dueWhileAway: Cycle.Due? { get }
     /// CLOCK_REALTIME minus the monotonic clock, in nanoseconds.
     var realtimeOffset: Int64 { get }
+}
+
+extension ClientLoad {
+    /// The metric of operations that sleeping clients do not send; `nil` where there are none.
+    func skipped(_ skipped: MetricDefinition, _ replaced: MetricDefinition) -> MetricDefinition? {
+        self.dueWhileAway.flatMap { $0 == .queue ? nil : $0 == .skip ? skipped : replaced }
+    }
 }
 
 extension MQTTLoad: ClientLoad {
@@ -96,6 +108,8 @@ package protocol ClientMetrics: Sendable {
     var connect: ConnectMetrics { get }
     /// The connects of clients that were connected before.
     var reconnect: ConnectMetrics { get }
+    /// `nil` where no client comes back from a loss.
+    var downtime: DurationID? { get }
     var departures: [DeparturePlan.Cause: DepartureMetrics] { get }
     var scheduleLag: DurationID { get }
     var traffic: TrafficMetrics { get }

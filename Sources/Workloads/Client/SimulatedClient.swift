@@ -34,6 +34,10 @@ package struct SimulatedClient<Link: ClientLink, Own> {
     var hasLink = false
     /// The login of the present connect, or of the last one, has ended well.
     var isLoggedIn = false
+    /// Targets behind its own, with fail-over.
+    var targetTurn: UInt8 = 0
+    /// Waits before a connect since it was last up.
+    var waits: UInt8 = 0
     var timer = TimerID(rawValue: -1)
     var timerAt = NIODeadline.distantFuture
     /// Retries of the first connect; `.max` after the client has given up.
@@ -41,6 +45,8 @@ package struct SimulatedClient<Link: ClientLink, Own> {
     var reconnects: Int32 = 0
     /// Start of the connect; for a leaving client, start of the departure.
     var begun = NIODeadline.distantPast
+    /// When the client lost the connection that it has not made again, for the downtime.
+    var lostAt: NIODeadline?
     /// Sequence number of the next message.
     var sequence: UInt64 = 0
     /// First sequence number of this connection.

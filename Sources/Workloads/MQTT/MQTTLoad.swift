@@ -203,11 +203,14 @@ package struct MQTTLoad: Sendable {
     package var connectTimeout = TimeAmount.seconds(10)
     package var connectRetries = 0
     package var reconnects = 0
-    package var reconnectPeriod = TimeAmount.seconds(1)
+    package var backoff = Backoff()
+    package var failsOver = false
+    package var reply: Reply?
     /// The filter of short-lived subscriptions, which clients make in turn.
     package var subscriptionChurn: Template?
     /// The reasons for which clients leave by plan.
     package var departures: Set<DeparturePlan.Cause> = []
+    package var dueWhileAway: Cycle.Due?
     /// The layers between TCP and MQTT.
     package var layers: Set<ConnectError.Phase> = []
     package var seed: UInt64 = 0

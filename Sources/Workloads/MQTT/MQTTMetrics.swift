@@ -36,6 +36,7 @@ package struct MQTTMetrics: Sendable {
     package let connect: ConnectMetrics
     /// The connects of clients that were connected before; ``connect`` if no client reconnects.
     package let reconnect: ConnectMetrics
+    package let downtime: DurationID?
     package let departures: [DeparturePlan.Cause: DepartureMetrics]
     /// The metrics of a publish by stream and QoS; empty in a load without publishers.
     let publishByQoS: [Publish]
@@ -50,6 +51,8 @@ package struct MQTTMetrics: Sendable {
     package let scheduleLag: DurationID
     package let subscribe: DurationID
     let unsubscribe: DurationID?
+    /// `nil` in a run whose clients do not reply.
+    let replies: ReplyMetrics?
     /// `nil` of clients that get no copies of what the run retains.
     package let retained: RetainedMetrics?
     /// The metrics of the subscription churn, if the load has one.
@@ -69,12 +72,13 @@ package struct MQTTMetrics: Sendable {
         self.connect = ConnectMetrics(layers: load.layers, &catalog)
         self.reconnect =
             load.comesBack ? ConnectMetrics(isReconnect: true, layers: load.layers, &catalog) : self.connect
+        self.downtime = load.reconnects > 0 ? catalog.duration(.downtime, wholeRun: true) : nil
         self.departures = DepartureMetrics.all(load.departures, &catalog)
         var publish: [Publish] = []
         for stream in load.streams where load.publishes {
             let label = load.hasStreams ? stream.name : nil
             let levels = Set(stream.qualities).sorted()
-            let own = Dictionary(uniqueKeysWithValues: levels.map { ($0, Self.publish($0, label, &catalog)) })
+            let own = Dictionary(uniqueKeysWithValues: levels.map { ($0, Self.publish($0, label, load, &catalog)) })
             // Levels that do not occur share an entry, so that the lookup is one array access.
             publish += QoS.allCases.compactMap { own[$0] ?? levels.first.flatMap { own[$0] } }
         }
@@ -85,6 +89,7 @@ package struct MQTTMetrics: Sendable {
         self.subscribe = catalog.duration(.subscribe, wholeRun: true)
         self.unsubscribe =
             load.subscribes && load.unsubscribes ? catalog.duration(.unsubscribe, wholeRun: true) : nil
+        self.replies = plan.groups.contains { $0.load.reply != nil } ? ReplyMetrics(load, &catalog) : nil
         self.retained = plan.getsRetained(group) ? RetainedMetrics(&catalog) : nil
         self.subscriptionChurn = load.subscriptionChurn.map { _ in SubscriptionChurnMetrics(&catalog) }
         self.ping = catalog.duration(.ping, wholeRun: true)
@@ -130,6 +135,7 @@ package struct MQTTMetrics: Sendable {
                 _ = catalog.counter(kind, ["qos": "\(qos.rawValue)"])
             }
         }
+        if self.replies?.duration != nil { _ = catalog.counter(.repliesOutstanding) }
         let levels = plan.levels(heardBy: group)
         guard load.hasLedger || load.publishers == 0, !levels.received.isEmpty else { return catalog }
         for (labels, _) in plan.rows(heardBy: group) {
@@ -182,7 +188,12 @@ package struct MQTTMetrics: Sendable {
     }
 
     /// `stream`: the stream's name, in a load with several.
-    private static func publish(_ qos: QoS, _ stream: String?, _ catalog: inout MetricCatalog) -> Publish {
+    private static func publish(
+        _ qos: QoS,
+        _ stream: String?,
+        _ load: MQTTLoad,
+        _ catalog: inout MetricCatalog
+    ) -> Publish {
         let own: Labels = ["qos": "\(qos.rawValue)"]
         let labels = stream.map { own.adding("stream", $0) } ?? own
         func counter(_ kind: MetricDefinition) -> CounterID { catalog.counter(kind, labels) }
@@ -206,6 +217,7 @@ package struct MQTTMetrics: Sendable {
                 offered: counter(.publishOffered),
                 sent: counter(.publishSent),
                 notSent: counter(.publishNotSent),
+                skipped: load.skipped(.publishSkipped, .publishReplaced).map(counter),
                 blocked: catalog.duration(.publishBlocked, labels),
                 answers: qos == .atMostOnce ? [] : qos == .atLeastOnce ? [response.0] : [response.0, response.1]
             ),

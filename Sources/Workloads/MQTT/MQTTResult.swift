@@ -26,6 +26,8 @@ package struct MQTTResult: Sendable {
     /// Receivers that got messages without the user property that they were sent with.
     package var stripped: Set<UInt32> = []
     package var retained = RetainedAccount()
+    /// Replies to the loop's clients, by lane.
+    package var repliesArrived: [Int: UInt64] = [:]
     /// The part of a segment whose publishers or subscribers have counterparts in other segments.
     package var joint: JointResult?
     /// The clients' tallies, by number in the run.
@@ -83,6 +85,7 @@ extension MQTTShardWork {
             hasTooManyAudiences: self.audiences.pointee.overflowed,
             stripped: Set(self.stripped.flatMap(self.receivers)),
             retained: self.retained.account,
+            repliesArrived: self.replies.arrived,
             joint: self.joint,
             tallies: self.numberedTallies
         )

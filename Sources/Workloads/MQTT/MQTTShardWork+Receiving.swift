@@ -24,6 +24,9 @@ extension MQTTShardWork {
         let ids = self.arrivals + Int(view.qos.rawValue)
         self.meter.add(view.retain ? ids.pointee.retained : ids.pointee.fresh)
         self.meter.add(self.metrics.traffic.payloadReceived, UInt64(view.payload.count))
+        if self.hearsReplies, let reply = PayloadHeader.readReply(view.payload) {
+            return self.replyArrived(place, reply, now: now)
+        }
         if self.load.topology == .request {
             guard self.places.isOperator(place) else { return self.answer(place, view) }
             guard self.isAnswer(view) else { return }
@@ -41,7 +44,12 @@ extension MQTTShardWork {
         guard self.isOurs(header), !self.isOthersAnswer(view, header) else { return }
         if header.isShort { self.complete(&header, place, view) }
         self.latest.pointee.arrival = now
-        if self.isFirst(header, place, view, now: now) { self.recordDelivery(place, header, now: now) }
+        let isFirst = self.isFirst(header, place, view, now: now)
+        if isFirst { self.recordDelivery(place, header, now: now) }
+        guard self.hearsReplies, let reply = self.load.reply else { return }
+        // A share group's member does not know whether another one had the message before.
+        let isShared = !isFirst && !view.dup && self.member(place, view.topic) != nil
+        if isFirst || isShared { self.promiseReply(place, reply, header, view) }
     }
 
     func header(of view: PublishView, now: NIODeadline) -> PayloadHeader? {
@@ -125,7 +133,7 @@ extension MQTTShardWork {
         }
     }
 
-    private func lane(of header: PayloadHeader) -> Int {
+    func lane(of header: PayloadHeader) -> Int {
         // `sub` alone does not know the publisher's plan, so the stages of its own plan count, by their times.
         guard !self.deliveries.hasPublishers else { return header.lane(stages: self.load.stages.count) }
         guard !self.load.stages.isEmpty else { return MetricLane.measured }
@@ -178,6 +186,11 @@ extension MQTTShardWork {
         var balance = self.received
         balance.expected += self.retained.owed
         balance.received += self.retained.settled
+        if self.hearsReplies {
+            let replies = self.replies.balance
+            balance.expected += replies.expected
+            balance.received += replies.received
+        }
         balance.uncertain += self.uncertain
         balance.lastArrival = self.latest.pointee.arrival
         balance.longest = .nanoseconds(self.longest)

@@ -131,6 +131,9 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
     let retains: [Bool]
     let followsRetained: Bool
     var retained = RetainedBooks()
+    var replies = ReplyBook()
+    /// Whether clients of the run reply, so that a payload may be a reply.
+    let hearsReplies: Bool
     /// Clients with a churn in flight: few of many.
     var turns: [Int: SubscriptionTurn] = [:]
     /// Churns that were not begun, until their age is known: the first and the last due time, and how many.
@@ -148,6 +151,7 @@ package final class MQTTShardWork: ClientLife, MQTTConnectionObserver {
         self.subscribeInterval = load.subscribeInterval
         self.retains = load.streams.map { isRead && load.publishes && $0.isRetentionFollowed(in: load) }
         self.followsRetained = self.retains.contains(true)
+        self.hearsReplies = workload.hub != nil && deliveries.groups.contains { $0.load.reply != nil }
         self.metrics = metrics
         self.context = shard.context
         self.shard = shard

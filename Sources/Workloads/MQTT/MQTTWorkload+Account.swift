@@ -13,6 +13,9 @@ extension MQTTWorkload {
             let isQuiet = (delivery?.end).map { $0.isQuiet(since: $0.lastArrival ?? .min) } ?? false
             account.metrics += RetainedAccount.metrics(results.map(\.retained), isQuiet: isQuiet)
         }
+        let replies = self.outstandingReplies(results, delivery)
+        account.metrics += replies.metrics
+        account.absent = replies.absent
         account.books = books
         account.ledger = self.ledgerRecord(results, delivery)
         account.clients = results.flatMap(\.tallies).sorted { $0.number < $1.number }.map(self.client)

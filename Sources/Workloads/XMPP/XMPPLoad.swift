@@ -115,9 +115,11 @@ package struct XMPPLoad: Sendable {
     package var connectTimeout = TimeAmount.seconds(10)
     package var connectRetries = 0
     package var reconnects = 0
-    package var reconnectPeriod = TimeAmount.seconds(1)
+    package var backoff = Backoff()
+    package var failsOver = false
     /// The reasons for which clients leave by plan.
     package var departures: Set<DeparturePlan.Cause> = []
+    package var dueWhileAway: Cycle.Due?
     /// The layers between TCP and the stream.
     package var layers: Set<ConnectError.Phase> = []
     package var seed: UInt64

@@ -35,6 +35,7 @@ package struct XMPPMetrics: Sendable {
     package let connect: ConnectMetrics
     /// The connects of clients that were connected before; ``connect`` if no client reconnects.
     package let reconnect: ConnectMetrics
+    package let downtime: DurationID?
     package let departures: [DeparturePlan.Cause: DepartureMetrics]
     package let operation: Operation?
     package let message: Message?
@@ -63,6 +64,7 @@ package struct XMPPMetrics: Sendable {
         self.connect = ConnectMetrics(layers: layers, steps: steps, &catalog)
         self.reconnect =
             load.comesBack ? ConnectMetrics(isReconnect: true, layers: layers, steps: steps, &catalog) : self.connect
+        self.downtime = load.reconnects > 0 ? catalog.duration(.downtime, wholeRun: true) : nil
         self.departures = DepartureMetrics.all(load.departures, &catalog)
         switch load.work {
         case .login:
@@ -70,7 +72,7 @@ package struct XMPPMetrics: Sendable {
             self.message = nil
             self.ping = nil
         case .message, .muc:
-            self.operation = Self.operation("message", known: .stanzaConfirmed, &catalog)
+            self.operation = Self.operation("message", load, known: .stanzaConfirmed, &catalog)
             self.message = Message(
                 fresh: catalog.counter(.received, ["stanza": "message", "delayed": "false"]),
                 delayed: catalog.counter(.received, ["stanza": "message", "delayed": "true"]),
@@ -79,7 +81,7 @@ package struct XMPPMetrics: Sendable {
             )
             self.ping = nil
         case .presence:
-            self.operation = Self.operation("presence", known: .stanzaConfirmed, &catalog)
+            self.operation = Self.operation("presence", load, known: .stanzaConfirmed, &catalog)
             self.message = Message(
                 fresh: catalog.counter(.received, ["stanza": "presence", "from": "contact"]),
                 // Counted apart from those of contacts, like all other foreign presences.
@@ -93,12 +95,12 @@ package struct XMPPMetrics: Sendable {
                 response: catalog.duration(.iq, ["request": "ping"]),
                 service: catalog.duration(.iqService, ["request": "ping"])
             )
-            self.operation = Self.operation("iq", known: .stanzaAnswered, answers: [ping.response], &catalog)
+            self.operation = Self.operation("iq", load, known: .stanzaAnswered, answers: [ping.response], &catalog)
             self.message = nil
             self.ping = ping
         case .register, .unregister:
             let request: Labels = ["request": load.work == .register ? "register" : "remove"]
-            self.operation = Self.operation("iq", known: .stanzaAnswered, &catalog)
+            self.operation = Self.operation("iq", load, known: .stanzaAnswered, &catalog)
             self.message = nil
             // Like everything that belongs to a connect, it covers the whole run.
             self.ping = Ping(
@@ -140,6 +142,7 @@ package struct XMPPMetrics: Sendable {
 
     private static func operation(
         _ stanza: String,
+        _ load: XMPPLoad,
         known: MetricDefinition,
         answers: [DurationID] = [],
         _ catalog: inout MetricCatalog
@@ -150,6 +153,7 @@ package struct XMPPMetrics: Sendable {
                 offered: catalog.counter(.stanzaOffered, labels),
                 sent: catalog.counter(.stanzaSent, labels),
                 notSent: catalog.counter(.stanzaNotSent, labels),
+                skipped: load.skipped(.stanzaSkipped, .stanzaReplaced).map { catalog.counter($0, labels) },
                 blocked: catalog.duration(.stanzaBlocked, labels),
                 answers: answers
             ),

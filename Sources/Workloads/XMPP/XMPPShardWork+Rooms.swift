@@ -50,7 +50,7 @@ extension XMPPShardWork {
             )
         }
         groups.members[place].step = .held
-        groups.members[place].again = self.context.now + self.load.reconnectPeriod
+        groups.members[place].again = self.context.now + .nanoseconds(self.load.backoff.from)
         self.wantsTimer(place, at: groups.members[place].again)
     }
 

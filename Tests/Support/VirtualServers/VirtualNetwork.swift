@@ -31,6 +31,8 @@ package final class VirtualNetwork<Server: VirtualServer>: ClientConnector {
     package var buffer: Int?
     /// Every connect, in its order.
     package private(set) var connects: [(client: Int, at: NIODeadline)] = []
+    /// The target of each, counted from the client's own.
+    package private(set) var turns: [Int] = []
 
     package init(_ server: Server, loop: EmbeddedEventLoop, latency: TimeAmount) {
         self.server = server
@@ -38,9 +40,10 @@ package final class VirtualNetwork<Server: VirtualServer>: ClientConnector {
         self.latency = latency
     }
 
-    func connect(client: Int, place: Int, deadline: NIODeadline, for observer: some ConnectObserver) {
+    func connect(client: Int, place: Int, turn: Int, deadline: NIODeadline, for observer: some ConnectObserver) {
         let earlier = self.connects.count { $0.client == client }
         self.connects.append((client, self.loop.now))
+        self.turns.append(turn)
         func ended(_ result: Result<ConnectedChannel, ConnectError>) {
             observer.connectEnded(place, result, deadline: deadline)
         }

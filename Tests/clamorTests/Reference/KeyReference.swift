@@ -40,6 +40,9 @@ enum KeyReference {
             "A list of filters, each with its options; beside 'publish' the publishers subscribe. Beside 'subscribers' it is "
                 + "a mapping without 'filter' and 'qos'."
         ),
+        ("reconnect", "How often and when a client comes back from a loss; a number alone is 'times'."),
+        ("cycle", "Clients that sleep by turns: how long they are online and offline."),
+        ("reply", "Answers of the clients to messages of the run, at QoS 0."),
         ("will", "The will of each client."),
         ("message", "Chat messages between the clients."),
         ("presence", "Changes of presence."),

@@ -222,8 +222,8 @@ enum ScenarioSchema {
                 continue
             }
             guard case .object(var mapping) = self.mapping(ReferenceKey.keys(in: section)) else { continue }
-            // `ping:` alone says enough.
-            mapping["type"] = ["object", "null"]
+            // `ping:` alone says enough, and so does `reconnect: 5`.
+            mapping["type"] = section == "reconnect" ? ["object", "null", "integer"] : ["object", "null"]
             properties[section] = self.described(.object(mapping), purpose)
         }
         return ["type": "object", "properties": .object(properties), "additionalProperties": false]

@@ -157,7 +157,8 @@ package struct ScenarioPrinter {
         // Fixes the group's job, whatever the other keys.
         if own.isEmpty, given["clients"] == nil { given["clients"] = .text("1") }
         if self.command == .pubsub, given["topology"] == nil { given["topology"] = .text("pair") }
-        let sections = ["connect", "will"] + own + (self.command == .pubsub ? ["subscribe"] : [])
+        let sections =
+            ["connect", "reconnect", "cycle", "reply", "will"] + own + (self.command == .pubsub ? ["subscribe"] : [])
         for key in keys where !key.contains(".") {
             if let value = given[key] { lines.add(key, value, depth: 2) }
         }

@@ -9,12 +9,6 @@ package struct Draft: Hashable, Sendable {
         package var text: String
         /// Only its owner may read it.
         package var isSecret = false
-
-        package init(path: String, text: String, isSecret: Bool = false) {
-            self.path = path
-            self.text = text
-            self.isSecret = isSecret
-        }
     }
 
     package let files: [File]

@@ -20,6 +20,11 @@ package struct ReadyScenario: Sendable {
             "devices report and take commands, operators command, services share the messages",
             PackageResources.fleet_yaml
         ),
+        Self(
+            "sleepy-fleet",
+            "devices that are online for a short time, send the latest value, and sleep again",
+            PackageResources.sleepy_fleet_yaml
+        ),
         Self("fan-out", "one sender, many receivers", PackageResources.fan_out_yaml),
         Self(
             "door-access",

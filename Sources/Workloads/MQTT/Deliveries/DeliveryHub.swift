@@ -7,19 +7,14 @@ package struct PresenceNews: Hashable, Sendable {
     package var visit: UInt64
     package var event: PresenceMark.Event
     /// The receiver is a share group, and the news are of one member.
-    package var isMember: Bool
-
-    package init(receiver: UInt32, visit: UInt64, event: PresenceMark.Event, isMember: Bool = false) {
-        self.receiver = receiver
-        self.visit = visit
-        self.event = event
-        self.isMember = isMember
-    }
+    package var isMember = false
 }
 
 /// Tells all event loops of a run when a receiver comes or goes, and what the server has stored.
 package final class DeliveryHub: Sendable {
     let retained = Mutex(RetainedTopics())
+    /// By the place of the group whose clients asked.
+    let replies = Mutex<[Int: OwedReplies]>([:])
     private let listeners = Mutex<[@Sendable (PresenceNews) -> Void]>([])
 
     package init() {}

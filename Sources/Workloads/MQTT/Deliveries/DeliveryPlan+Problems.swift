@@ -12,7 +12,24 @@ extension DeliveryPlan {
                 ?? self.answerProblem(of: group.load, heard)
             if let problem { return prefix + problem }
         }
-        return nil
+        return groups.lazy.compactMap { self.replyProblem(of: $0, groups) }.first
+    }
+
+    /// Replies that no client could get.
+    private static func replyProblem(of group: Group, _ groups: [Group]) -> String? {
+        guard let reply = group.load.reply else { return nil }
+        let prefix = group.name.isEmpty ? "" : "\(group.name): "
+        let askers = groups.filter { $0.load.publishes && $0.domain == group.domain }
+        if askers.isEmpty { return prefix + "the run sends no messages that a reply could answer" }
+        guard let topic = reply.topic?.filterOfAllClients else {
+            let hasP2P = askers.contains { $0.load.streams.contains { $0.p2p != nil } }
+            return hasP2P ? nil : prefix + "a reply over P2P answers messages over P2P, and the run sends none"
+        }
+        let hears = askers.contains { asker in
+            asker.load.streams.contains { $0.responseTopic != nil }
+                || self.filters(of: asker.load).contains { MQTTLoad.overlap(Self.plain($0), topic) }
+        }
+        return hears ? nil : prefix + "no client that sends messages hears replies to '\(topic)'; let it subscribe"
     }
 
     /// Filters by which the clients of a load receive, apart from requests and their answers.
