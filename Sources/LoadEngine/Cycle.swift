@@ -6,7 +6,7 @@ package import NIOCore
 ///
 /// At the beginning of the load the clients are spread evenly over the cycle.
 package struct Cycle: Hashable, Sendable {
-    /// What happens with operations that become due while their client is offline.
+    /// The fate of operations that become due while their client is offline.
     package enum Due: String, CaseIterable, Hashable, Sendable {
         /// The client sends them when it is back; their times count from due.
         case queue
@@ -25,11 +25,8 @@ package struct Cycle: Hashable, Sendable {
     package var due: Due
 
     package init(online: TimeAmount, offline: TimeAmount, jitter: Double = 0, cuts: Bool = false, due: Due = .queue) {
-        self.online = online
-        self.offline = offline
-        self.jitter = jitter
-        self.cuts = cuts
-        self.due = due
+        (self.online, self.offline, self.jitter) = (online, offline, jitter)
+        (self.cuts, self.due) = (cuts, due)
     }
 
     /// The turn of a client at the beginning of the load, and how long it lasts; odd turns are offline.
@@ -100,7 +97,7 @@ extension Shard {
         }
     }
 
-    /// What is due by now still leaves, and a client that says goodbye awaits its answers.
+    /// Operations that are due by now still leave, and a client that says goodbye awaits its answers.
     private func fallAsleep(_ place: Int) {
         let sends = self.plan.pace != .closed && self.clients.isOperator(place)
         if sends, self.paces[place].isUp, self.cycles?.cycle.cuts == false { self.sendWhatIsDue(place) }

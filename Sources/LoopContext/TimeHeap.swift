@@ -10,7 +10,6 @@ package struct TimeHeap<Entry: TimedEntry & Sendable>: Sendable {
 
     package init(_ entries: [Entry] = []) { self.entries = entries.sorted { $0.isBefore($1) } }
 
-    package var count: Int { self.entries.count }
     package var first: Entry? { self.entries.first }
 
     package mutating func insert(_ entry: Entry) {

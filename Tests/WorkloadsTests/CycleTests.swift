@@ -9,7 +9,7 @@ import Workloads
 
 @Suite("Devices that sleep")
 struct CycleTests {
-    /// What a plain count of all due times gives.
+    /// The result of a plain count of all due times.
     private struct Naive: Equatable {
         var (offered, sent, skipped, replaced, left) = (0, 0, 0, 0, 0)
 
@@ -75,7 +75,7 @@ struct CycleTests {
         #expect(run.imbalances == [])
         #expect(run.reconciliation.rows.first?.received == UInt64(naive.sent))
         #expect(run.errorCounts == [:])
-        // What waited counts from due: queued up to the time offline, the latest up to the time between two.
+        // A message that waited counts from due: queued up to the time offline, the latest up to the time between two.
         let longest = Double(run.values("publish_ack_duration", qos.adding("leg", "puback")).all.max ?? 0) / 1e9
         switch due {
         case .queue: #expect(longest > 2.5 && longest <= 3 * (1 + jitter) + 0.01)

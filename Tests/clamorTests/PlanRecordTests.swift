@@ -52,9 +52,10 @@ struct PlanRecordTests {
         "count": .init("-c 3"), "startnumber": .init("-n 3"), "connrate": .init("-R 5"), "interval": .init("-i 5"),
         "connect-timeout": .init("--connect-timeout 5"), "num-retry-connect": .init("--num-retry-connect 2"),
         "reconnect": .init("--reconnect 2"), "reconnect-period": .init("--reconnect-period 5"),
-        "reconnect-max": .init("--reconnect-max 60s"), "reconnect-factor": .init("--reconnect-factor 2"),
+        "reconnect-max": .init("--reconnect-max 60s", beside: "--reconnect 2"),
+        "reconnect-factor": .init("--reconnect-factor 2", beside: "--reconnect 2"),
         "failover": .init("--failover", beside: "-h a,b --reconnect 2"),
-        "reconnect-jitter": .init("--reconnect-jitter 50%"),
+        "reconnect-jitter": .init("--reconnect-jitter 50%", beside: "--reconnect 2"),
         "cycle-online": .init(from: "--cycle-online 1s --cycle-offline 3s", to: "--cycle-online 2s --cycle-offline 3s"),
         "cycle-offline": .init(
             from: "--cycle-online 1s --cycle-offline 3s",

@@ -15,7 +15,7 @@ extension GivenOptions {
         self.readLive(into: &options)
         self.readSegments(into: &options)
         self.checkStorms(options)
-        self.checkBackoff(options.backoff)
+        self.checkBackoff(options.backoff, isUsed: options.reconnects > 0 || options.connectRetries > 0)
         self.checkSleep(\.cycleOnline, options.sleep.online)
         self.checkSleep(\.cycleOffline, options.sleep.offline)
         if options.failsOver, options.targetNames.count < 2 {
@@ -51,7 +51,11 @@ extension GivenOptions {
         self.refuse(option, "\(DurationText.text(time)) is too short; give 10ms or more")
     }
 
-    private mutating func checkBackoff(_ backoff: Backoff) {
+    private mutating func checkBackoff(_ backoff: Backoff, isUsed: Bool) {
+        let given: [AnyOptionKey] = [\OptionTable.reconnectLongest, \.reconnectFactor, \.reconnectJitter]
+        if !isUsed, let option = given.first(where: self.isGiven) {
+            self.refuse(option, "needs clients that try again; add \(\.reconnects, "N")")
+        }
         guard let longest = backoff.to else { return }
         let words: OptionWords =
             "\(DurationText.text(longest)) is shorter than the first wait, \(DurationText.text(backoff.from)); raise it, or lower \(\.reconnectPeriod)"

@@ -27,11 +27,8 @@ extension MQTTLoad {
             jitter: Double = 0,
             probability: Double = 1
         ) {
-            self.filter = filter
-            self.topic = topic
-            self.after = after
-            self.jitter = jitter
-            self.probability = probability
+            (self.filter, self.topic) = (filter, topic)
+            (self.after, self.jitter, self.probability) = (after, jitter, probability)
         }
     }
 }

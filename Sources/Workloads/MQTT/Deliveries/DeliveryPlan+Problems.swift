@@ -18,18 +18,23 @@ extension DeliveryPlan {
     /// Replies that no client could get.
     private static func replyProblem(of group: Group, _ groups: [Group]) -> String? {
         guard let reply = group.load.reply else { return nil }
-        let prefix = group.name.isEmpty ? "" : "\(group.name): "
+        let prefix = group.name.isEmpty ? "reply: " : "\(group.name).reply: "
         let askers = groups.filter { $0.load.publishes && $0.domain == group.domain }
-        if askers.isEmpty { return prefix + "the run sends no messages that a reply could answer" }
+        if askers.isEmpty { return prefix + "no group sends messages that it could answer; add one that publishes" }
+        let own = self.filters(of: group.load).map(Self.plain)
+        let filter = reply.filter?.filterOfAllClients
+        if let filter, !own.isEmpty, !own.contains(where: { MQTTLoad.overlap($0, filter) }) {
+            return prefix + "'\(filter)' matches nothing that the group subscribes to; correct one of the two"
+        }
         guard let topic = reply.topic?.filterOfAllClients else {
             let hasP2P = askers.contains { $0.load.streams.contains { $0.p2p != nil } }
-            return hasP2P ? nil : prefix + "a reply over P2P answers messages over P2P, and the run sends none"
+            return hasP2P ? nil : prefix + "p2p answers messages over P2P, and no group sends any; name a topic"
         }
         let hears = askers.contains { asker in
             asker.load.streams.contains { $0.responseTopic != nil }
                 || self.filters(of: asker.load).contains { MQTTLoad.overlap(Self.plain($0), topic) }
         }
-        return hears ? nil : prefix + "no client that sends messages hears replies to '\(topic)'; let it subscribe"
+        return hears ? nil : prefix + "no client that sends messages hears '\(topic)'; let its group subscribe"
     }
 
     /// Filters by which the clients of a load receive, apart from requests and their answers.
