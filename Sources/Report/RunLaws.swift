@@ -231,7 +231,7 @@ package struct RunLaws {
             ("the worst second", findings.worstSecond.map { Double($0.second) }),
         ]
         for (name, seconds) in spans + findings.events.map({ ($0.text, $0.seconds) }) {
-            self.expect(seconds ?? 0 <= length + 0.001, "\(name): \(seconds ?? 0) s in a run of \(length) s")
+            self.expect(seconds ?? 0 <= length + 0.005, "\(name): \(seconds ?? 0) s in a run of \(length) s")
         }
         self.expect(findings.clientsUp ?? 0 <= findings.clientsPlanned ?? .max, "more clients up than planned")
         self.expect((0...1).contains(findings.withinObjective ?? 0), "a share of seconds is above 1")
